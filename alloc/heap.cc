@@ -1,0 +1,106 @@
+#include "alloc/heap.hpp"
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <string>
+
+#include "libcore/base/log.hpp"
+
+// The private copy of jemalloc (alloc/module.mk makes it): its own names, prefixed, and the hook table of its manual.
+extern "C" {
+struct extent_hooks_t;
+using extent_alloc_t = void*(extent_hooks_t*, void*, std::size_t, std::size_t, bool*, bool*, unsigned);
+using extent_dalloc_t = bool(extent_hooks_t*, void*, std::size_t, bool, unsigned);
+using extent_destroy_t = void(extent_hooks_t*, void*, std::size_t, bool, unsigned);
+using extent_commit_t = bool(extent_hooks_t*, void*, std::size_t, std::size_t, std::size_t, unsigned);
+using extent_split_t = bool(extent_hooks_t*, void*, std::size_t, std::size_t, std::size_t, bool, unsigned);
+using extent_merge_t = bool(extent_hooks_t*, void*, std::size_t, void*, std::size_t, bool, unsigned);
+struct extent_hooks_t {
+  extent_alloc_t* alloc;
+  extent_dalloc_t* dalloc;
+  extent_destroy_t* destroy;
+  extent_commit_t* commit;
+  extent_commit_t* decommit;
+  extent_commit_t* purge_lazy;
+  extent_commit_t* purge_forced;
+  extent_split_t* split;
+  extent_merge_t* merge;
+};
+void* tobi_je_mallocx(std::size_t size, int flags);
+void tobi_je_dallocx(void* ptr, int flags);
+int tobi_je_mallctl(const char* name, void* oldp, std::size_t* oldlenp, void* newp, std::size_t newlen);
+}
+
+namespace tobi::alloc {
+
+namespace {
+
+// The encodings of MALLOCX_ARENA and of MALLOCX_TCACHE_NONE in jemalloc's public header. Without the thread cache an
+// object freed is at once free for everybody, and nothing of this range lingers in a cache that outlives it.
+constexpr int in_arena(unsigned arena) noexcept { return static_cast<int>((arena + 1) << 20); }
+constexpr int no_thread_cache = 1 << 8;
+
+}  // namespace
+
+struct heap::range : extent_hooks_t {
+  std::byte* base = nullptr;
+  std::size_t bytes = 0;
+  std::atomic<std::size_t> used{0};
+
+  range(std::byte* at, std::size_t size) noexcept : extent_hooks_t{}, base(at), bytes(size) {
+    alloc = &take;
+    // jemalloc keeps what it has got: dalloc refuses, so that freed extents wait in the arena for the next use.
+    dalloc = [](extent_hooks_t*, void*, std::size_t, bool, unsigned) { return true; };
+    // Registered memory must stay what the device has pinned: a hole punched into it would leave the device writing to
+    // pages that nobody sees. So nothing is ever purged (null hooks refuse).
+    split = [](extent_hooks_t*, void*, std::size_t, std::size_t, std::size_t, bool, unsigned) { return false; };
+    merge = [](extent_hooks_t*, void*, std::size_t, void*, std::size_t, bool, unsigned) { return false; };
+  }
+
+  static void* take(extent_hooks_t* hooks, void* wanted, std::size_t size, std::size_t alignment, bool* zero,
+                    bool* commit, unsigned) {
+    auto& self = *static_cast<range*>(hooks);
+    if (wanted != nullptr) return nullptr;
+    std::size_t seen = self.used.load(std::memory_order_relaxed);
+    for (;;) {
+      const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(self.base) + seen;
+      const std::size_t skip = (alignment - at % alignment) % alignment;
+      if (skip + size > self.bytes - seen) return nullptr;
+      if (self.used.compare_exchange_weak(seen, seen + skip + size, std::memory_order_relaxed)) {
+        *zero = true;  // fresh pages of a memfd
+        *commit = true;
+        return self.base + seen + skip;
+      }
+    }
+  }
+};
+
+heap::heap(std::byte* base, std::size_t bytes) : range_(std::make_unique<range>(base, bytes)) {
+  extent_hooks_t* hooks = range_.get();
+  std::size_t length = sizeof arena_;
+  const int failed = tobi_je_mallctl("arenas.create", &arena_, &length, &hooks, sizeof hooks);
+  if (failed != 0) {
+    base::fatal("jemalloc could not make an arena on the registered heap (error " + std::to_string(failed) +
+                "); is TOBI_HEAP_SIZE large enough?");
+  }
+  flags_ = in_arena(arena_) | no_thread_cache;
+}
+
+heap::~heap() {
+  // After this jemalloc may reuse nothing of the range. Destroying calls the hooks one last time.
+  const std::string name = "arena." + std::to_string(arena_) + ".destroy";
+  tobi_je_mallctl(name.c_str(), nullptr, nullptr, nullptr, 0);
+  // The arena's own metadata lives in the range and dies with it; the hooks must outlive the arena's number.
+}
+
+void* heap::allocate(std::size_t bytes, std::size_t alignment) noexcept {
+  const int log2_alignment = std::countr_zero(alignment);  // the low six bits of the flags
+  return tobi_je_mallocx(bytes == 0 ? 1 : bytes, flags_ | log2_alignment);
+}
+
+void heap::deallocate(void* object) noexcept { tobi_je_dallocx(object, flags_); }
+
+std::size_t heap::high_water() const noexcept { return range_->used.load(std::memory_order_relaxed); }
+
+}  // namespace tobi::alloc

@@ -1,0 +1,35 @@
+// The registered heap: a jemalloc arena whose extents all come from one registered range, so that every object in it
+// can be reached by remote operations without a registration of its own. jemalloc is a private copy: the program's
+// malloc is not touched.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace tobi::alloc {
+
+class heap {
+ public:
+  /// Serves from [BASE, BASE + BYTES), which the caller keeps mapped for the life of the heap. One heap at a time
+  /// exists in a process.
+  heap(std::byte* base, std::size_t bytes);
+  ~heap();
+  heap(const heap&) = delete;
+  heap& operator=(const heap&) = delete;
+
+  /// BYTES aligned to ALIGNMENT (a power of two), or null when the range is exhausted.
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment = 16) noexcept;
+  /// Gives back what allocate() answered. Any thread may.
+  void deallocate(void* object) noexcept;
+  /// Bytes of the range that jemalloc has taken so far; it never gives any back.
+  [[nodiscard]] std::size_t high_water() const noexcept;
+
+  struct range;  // the part that the extent hooks work on
+
+ private:
+  std::unique_ptr<range> range_;
+  unsigned arena_ = 0;
+  int flags_ = 0;
+};
+
+}  // namespace tobi::alloc

@@ -1,0 +1,67 @@
+// Objects that any worker may free: local collection (CLUSTER 2022, section III-B).
+//
+// The owner keeps all of its remote objects in a doubly linked list. A remote free is one unwaited put of the object's
+// free word; the owner finds it when it walks the list, which it does when the objects that it holds exceed a limit.
+// Nobody takes a lock and nobody waits.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "alloc/heap.hpp"
+#include "transports/transport.hpp"
+
+namespace tobi::alloc {
+
+class remote_objects {
+ public:
+  /// Objects come from FROM. When more than LIMIT bytes are held, allocate() first collects what others have freed.
+  explicit remote_objects(heap& from, std::size_t limit_bytes = std::size_t{1} << 20) noexcept;
+  ~remote_objects();
+  remote_objects(const remote_objects&) = delete;
+  remote_objects& operator=(const remote_objects&) = delete;
+
+  /// BYTES aligned to 16, or null when the heap is exhausted even after a collection.
+  [[nodiscard]] void* allocate(std::size_t bytes) noexcept;
+  /// The owner frees its own object.
+  void free_local(void* object) noexcept;
+  /// Frees what others have marked; answers how many.
+  std::size_t collect() noexcept;
+
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
+  [[nodiscard]] std::size_t held_objects() const noexcept { return held_objects_; }
+
+  /// From an object's offset to that of its free word, in the same region.
+  static constexpr std::uint64_t free_word_offset(std::uint64_t object) noexcept {
+    return object - sizeof(std::uint64_t);
+  }
+
+ private:
+  struct header {
+    header* previous;
+    header* next;
+    std::size_t bytes;        // of the object
+    std::uint64_t free_word;  // others put here; it is the last word before the object
+  };
+  static_assert(sizeof(header) == 32);
+  // Records are made and dropped at every publication: objects up to small_limit are kept for reuse, by size.
+  static constexpr std::size_t small_step = 64;
+  static constexpr std::size_t small_classes = 4;
+
+  [[nodiscard]] header* fresh(std::size_t bytes) noexcept;
+  void unlink_and_keep(header* h) noexcept;
+
+  heap& from_;
+  std::size_t limit_bytes_;
+  std::size_t collect_at_bytes_;
+  header list_{&list_, &list_, 0, 0};
+  std::array<header*, small_classes> kept_{};
+  std::size_t held_bytes_ = 0;
+  std::size_t held_objects_ = 0;
+};
+
+/// Frees an object of another worker: one unwaited put. `again` means that nothing was posted.
+status free_remote(transports::transport& over, int rank, transports::region_id region, std::uint64_t object) noexcept;
+
+}  // namespace tobi::alloc

@@ -1,0 +1,112 @@
+#include "alloc/segment.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "libcore/base/log.hpp"
+#include "libcore/base/settings.hpp"
+
+namespace tobi::alloc {
+
+namespace {
+
+// Far from where loaders, heaps and sanitizers put things. The last ones exist for kernels with 39-bit addresses.
+constexpr std::uintptr_t candidates[] = {0x2000'0000'0000, 0x3000'0000'0000, 0x1800'0000'0000,
+                                         0x1000'0000'0000, 0x0030'0000'0000, 0x0020'0000'0000};
+
+// Larger than any frame that skips over it in one step is likely to be.
+constexpr std::size_t guard_bytes = 1u << 20;
+
+std::size_t whole_pages(std::size_t bytes) noexcept {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+[[noreturn]] void cannot(const char* what, std::size_t bytes) {
+  base::fatal(std::string("cannot ") + what + " " + base::format_size(bytes) + " of registered memory (" +
+              std::strerror(errno) +
+              "); lower TOBI_HEAP_SIZE, TOBI_STACK_SIZE or TOBI_WORKERS, or raise the limit (ulimit -v).");
+}
+
+}  // namespace
+
+segment::segment(const segment_layout& layout, const std::function<bool(bool mine)>& everyone_ok)
+    : layout_{whole_pages(layout.control_bytes), whole_pages(layout.heap_bytes), whole_pages(layout.stack_bytes)} {
+  reserved_bytes_ = layout_.control_bytes + layout_.heap_bytes + layout_.stack_bytes + 2 * guard_bytes;
+  for (const std::uintptr_t at : candidates) {
+    const bool mine = reserve(at);
+    if (everyone_ok(mine)) {
+      map();
+      return;
+    }
+    if (mine) munmap(base_, reserved_bytes_);
+    base_ = nullptr;
+  }
+  base::fatal("no range of " + base::format_size(reserved_bytes_) +
+              " of addresses is free in every worker at the same place; lower TOBI_HEAP_SIZE, or raise the limit of "
+              "address space (ulimit -v).");
+}
+
+bool segment::reserve(std::uintptr_t at) noexcept {
+  void* want = reinterpret_cast<void*>(at);
+  void* got =
+      mmap(want, reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (got == MAP_FAILED) return false;
+  if (got != want) {  // a kernel older than MAP_FIXED_NOREPLACE takes the address as a hint
+    munmap(got, reserved_bytes_);
+    return false;
+  }
+  base_ = static_cast<std::byte*>(got);
+  return true;
+}
+
+void segment::map() {
+  const std::size_t first = layout_.control_bytes + layout_.heap_bytes;
+  fd_ = memfd_create("tobi", MFD_CLOEXEC);
+  if (fd_ < 0 || ftruncate(fd_, static_cast<off_t>(first + layout_.stack_bytes)) != 0) cannot("create", first);
+  stack_ = base_ + first + guard_bytes;
+  const auto put = [this](std::byte* at, std::size_t bytes, std::size_t offset) {
+    if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_,
+             static_cast<off_t>(offset)) == MAP_FAILED) {
+      cannot("map", bytes);
+    }
+  };
+  put(base_, first, 0);
+  put(stack_, layout_.stack_bytes, first);
+}
+
+segment::~segment() {
+  if (base_ != nullptr) munmap(base_, reserved_bytes_);
+  if (fd_ >= 0) close(fd_);
+}
+
+segment::segment(segment&& other) noexcept { *this = std::move(other); }
+
+segment& segment::operator=(segment&& other) noexcept {
+  std::swap(layout_, other.layout_);
+  std::swap(base_, other.base_);
+  std::swap(stack_, other.stack_);
+  std::swap(reserved_bytes_, other.reserved_bytes_);
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+transports::memory segment::heap_memory() const noexcept {
+  return {base_, layout_.control_bytes + layout_.heap_bytes, fd_, 0};
+}
+
+transports::memory segment::stack_memory() const noexcept {
+  return {stack_, layout_.stack_bytes, fd_, layout_.control_bytes + layout_.heap_bytes};
+}
+
+bool segment::is_stack_guard(const void* address) const noexcept {
+  const auto* at = static_cast<const std::byte*>(address);
+  return at >= stack_ - guard_bytes && at < stack_;
+}
+
+}  // namespace tobi::alloc

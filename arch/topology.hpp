@@ -1,0 +1,41 @@
+// The machine as the scheduler sees it: which cores this process may use, and how near they are to each other.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace tobi::arch {
+
+/// A core that a worker can be bound to: one of its hardware threads, the first that the process may use. Ids are
+/// hwloc's logical indices; -1 where the machine does not say.
+struct core {
+  int os_cpu = -1;
+  int id = -1;
+  int l3 = -1;
+  int numa = -1;
+  int package = -1;
+};
+
+struct machine {
+  std::vector<core> cores;  // usable ones, in the machine's order, so that neighbours are near
+  int cores_total = 0;      // of the whole machine
+  double cpu_quota = 0;     // of the control group, in cores; 0: none
+  std::string cpu_model;
+  std::string error;  // not empty: the topology could not be read, and `cores` is a guess from the affinity mask
+};
+
+/// Read once, before the workers are forked. Respects the inherited cpuset; the control group's quota limits
+/// worker_cores().
+const machine& this_machine();
+/// How many workers the machine is worth: its usable cores, or fewer where the control group has a smaller quota of
+/// time.
+int worker_cores();
+
+/// 0: same last-level cache; 1: same package or NUMA node; 2: same machine.
+int distance(const core& a, const core& b) noexcept;
+
+/// Binds the calling thread to the cpu. "" or why not.
+std::string bind_to_cpu(int os_cpu);
+
+}  // namespace tobi::arch

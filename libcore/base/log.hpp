@@ -1,0 +1,38 @@
+// Messages for people. Every line goes to standard error in one write, so that the lines of several
+// workers never interleave, and starts with "tobi: ".
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tobi::base {
+
+enum class log_level { error, warn, info, debug, trace };
+
+/// What is printed: messages of this level and the graver ones. Set from TOBI_LOG; `warn` before that.
+void set_log_level(log_level level) noexcept;
+[[nodiscard]] bool log_enabled(log_level level) noexcept;
+
+/// Who is speaking; from then on every line says "rank R on HOST". Before it is called no rank is named.
+void set_log_identity(int rank);
+/// "rank 3 on node17", or "" before set_log_identity. Built once: safe to read in a signal handler.
+[[nodiscard]] std::string_view log_identity() noexcept;
+
+/// One line, "tobi: [LEVEL ]rank R on HOST: MESSAGE\n", in one write(2); errors without the level's name.
+void log(log_level level, std::string_view message);
+
+/// Prints MESSAGE as an error and ends this process with STATUS, through the job's abort when there is
+/// one (so that the other workers end too). `exit_usage` is for what the user typed.
+inline constexpr int exit_failure = 1;
+inline constexpr int exit_usage = 2;
+[[noreturn]] void fatal(std::string_view message, int exit_status = exit_failure);
+
+/// What fatal() calls after it has printed, instead of _exit: the bootstrap's abort. It must not return.
+void set_fatal_hook(void (*hook)(int exit_status)) noexcept;
+
+/// An assertion that stays in release builds: cheap, and it says why.
+#define TOBI_ASSERT(condition, why) \
+  (__builtin_expect(!!(condition), 1) ? (void)0 : ::tobi::base::assertion_failed(#condition, why, __FILE__, __LINE__))
+[[noreturn]] void assertion_failed(const char* condition, const char* why, const char* file, int line);
+
+}  // namespace tobi::base

@@ -1,0 +1,55 @@
+// The one table of settings: every TOBI_* environment variable, its type, its default, its help.
+// Read once, by the first process, before any worker exists; bad values end the program with one
+// sentence and status 2, unknown TOBI_* names draw a warning with the nearest known name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "libcore/base/log.hpp"
+
+namespace tobi::base {
+
+enum class deque_kind : std::uint8_t { steal_word, the };
+enum class pin_policy : std::uint8_t { automatic, none };
+
+/// The values in force. Plain data: forked workers inherit it.
+struct settings {
+  int workers = 0;                            // 0: one a core that this process may use
+  std::string transport = "auto";             // auto, or a name of the registry
+  deque_kind deque = deque_kind::steal_word;  // the protocol between victim and thieves
+  std::size_t stack_bytes = 64u << 20;        // uni-address region of a worker, at most 128M
+  std::size_t heap_bytes = 1u << 30;          // registered heap of a worker: address space, not memory
+  std::size_t deque_entries = 1u << 20;       // how many forks may be nested on one worker
+  pin_policy pin = pin_policy::automatic;     // bind each worker to a core where there are enough
+  bool stats = false;                         // print the statistics at the end of the job
+  bool debug_migrate = false;                 // move the continuation at every fork
+  log_level log = log_level::warn;
+};
+
+/// One row of the table, for tobi-info and for messages.
+struct setting_row {
+  std::string_view name;           // "TOBI_WORKERS"
+  std::string_view type;           // "integer", "size", "choice", "flag"
+  std::string_view choices;        // "steal_word|the", or "1..1024", or ""
+  std::string_view default_value;  // as a user would type it
+  std::string_view help;           // one line
+  std::string value;               // in force, as a user would type it
+  std::string source;              // "default" or "environment"
+};
+
+/// Reads and checks the environment. On a bad value: fatal(..., exit_usage) with the good ones listed.
+[[nodiscard]] settings read_settings();
+/// The table with the values in force, for tobi-info. Same checks as read_settings.
+[[nodiscard]] std::span<const setting_row> settings_table();
+
+/// "16M" to bytes; K, M, G, T are powers of 1024, with an optional B or iB after them. Returns false on
+/// anything else, negative numbers and overflow included.
+[[nodiscard]] bool parse_size(std::string_view text, std::uint64_t& bytes) noexcept;
+/// Bytes as a user would type them: 67108864 to "64M".
+[[nodiscard]] std::string format_size(std::uint64_t bytes);
+
+}  // namespace tobi::base

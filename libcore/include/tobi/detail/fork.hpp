@@ -1,0 +1,130 @@
+// The seam between the templates of the public headers and the runtime: not for users.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace tobi::detail {
+
+/// What a child returns in registers: up to 16 bytes of result.
+struct registers2 {
+  std::uint64_t a;
+  std::uint64_t b;
+};
+
+/// What the slow paths need to know of a task. One constant a closure type; `run` comes first, the assembly calls it.
+struct task_type {
+  registers2 (*run)(void* closure);
+  std::uint32_t closure_bytes;
+  std::uint32_t result_bytes;
+};
+
+/// The parent's side of a child. record is 0 while the result is (or will be) here; else it says where to find it: the
+/// worker that takes the continuation away writes it, so a fork costs nothing for it.
+struct handle {
+  std::uint64_t record;
+};
+
+extern "C" {
+/// arch/: saves the caller, leaves it for thieves, and calls the child. Returns to the caller, here or elsewhere.
+registers2 tobi_fork(void* closure, handle* h, const task_type* type) noexcept;
+/// Where a result too large for registers goes; CFA is the frame address of the child's first function, OFFSET the place of
+/// the result behind the handle.
+void* tobi_result_slot(void* cfa, std::uint32_t bytes, std::uint32_t offset) noexcept;
+/// Called inside a catch clause of the child's first function: keeps the exception for the join.
+void tobi_task_failed(void* cfa) noexcept;
+/// Waits for the record and copies the result. May migrate the caller. Throws tobi::task_error.
+void tobi_join(handle* h, void* result, std::uint32_t bytes);
+/// The same for a handle whose owner lost interest: no result, no exception.
+void tobi_abandon(handle* h) noexcept;
+}
+
+template <class R>
+inline constexpr bool in_registers = std::is_void_v<R> || sizeof(std::conditional_t<std::is_void_v<R>, char, R>) <= 16;
+
+template <class R>
+registers2 to_registers(const R& value) noexcept {
+  if constexpr (std::is_integral_v<R>) {
+    return {static_cast<std::uint64_t>(value), 0};
+  } else {
+    registers2 r{};
+    std::memcpy(&r, &value, sizeof value);
+    return r;
+  }
+}
+
+template <class R>
+R from_registers(registers2 r) noexcept {
+  if constexpr (std::is_integral_v<R>) {
+    return static_cast<R>(r.a);
+  } else {
+    std::array<std::byte, sizeof(R)> bytes;
+    std::memcpy(&bytes, &r, sizeof(R));
+    return std::bit_cast<R>(bytes);
+  }
+}
+
+template <class R>
+constexpr std::uint32_t result_offset() {
+  if constexpr (std::is_void_v<R>) {
+    return sizeof(handle);
+  } else {
+    return alignof(R) > sizeof(handle) ? alignof(R) : sizeof(handle);
+  }
+}
+
+/// The child's first function. The closure is copied into the child's own frame first: the parent's frame belongs to
+/// whoever runs the parent's continuation, and a moment later that may be somebody else.
+template <class F, class R>
+[[gnu::noinline]] registers2 run_task(void* closure) {
+  F function = *static_cast<F*>(closure);
+  try {
+    if constexpr (std::is_void_v<R>) {
+      function();
+      return {0, 0};
+    } else if constexpr (in_registers<R>) {
+      return to_registers<R>(function());
+    } else {
+      const R value = function();
+      std::memcpy(tobi_result_slot(__builtin_dwarf_cfa(), sizeof(R), result_offset<R>()), &value, sizeof value);
+      return {0, 0};
+    }
+  } catch (...) {
+    tobi_task_failed(__builtin_dwarf_cfa());
+    return {0, 0};
+  }
+}
+
+template <class R>
+constexpr std::uint32_t result_bytes() {
+  if constexpr (std::is_void_v<R>) {
+    return 0;
+  } else {
+    return sizeof(R);
+  }
+}
+
+template <class F, class R>
+inline constexpr task_type type_of{&run_task<F, R>, sizeof(F), result_bytes<R>()};
+
+template <class F>
+using result_of = std::invoke_result_t<F&>;
+
+template <class F>
+constexpr void check_closure() {
+  static_assert(std::is_trivially_copyable_v<F>,
+                "tobi: a task's closure must be trivially copyable: its parent may move to another process, "
+                "so capture values (and global pointers), not containers or references");
+}
+
+template <class R>
+constexpr void check_result() {
+  static_assert(std::is_void_v<R> || std::is_trivially_copyable_v<R>,
+                "tobi: a task's result must be trivially copyable: it may be joined in another process");
+}
+
+}  // namespace tobi::detail

@@ -1,0 +1,9 @@
+// Everything of Tobiuo that a program includes.
+#pragma once
+
+#include "tobi/error.hpp"
+#include "tobi/future.hpp"
+#include "tobi/parallel.hpp"
+#include "tobi/runtime.hpp"
+#include "tobi/statistics.hpp"
+#include "tobi/task.hpp"

@@ -1,0 +1,292 @@
+#include "libcore/job/job.hpp"
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "arch/clock.hpp"
+#include "arch/cpu.hpp"
+#include "arch/topology.hpp"
+#include "libcore/base/log.hpp"
+#include "libcore/job/limits.hpp"
+
+namespace tobi::job {
+
+using transports::op;
+using transports::op_kind;
+
+namespace {
+
+job* current_job = nullptr;
+
+std::span<const std::byte> bytes_of(const auto& value) { return std::as_bytes(std::span(&value, 1)); }
+
+}  // namespace
+
+job* current() noexcept { return current_job; }
+
+job::job(const options& chosen) : settings_(base::read_settings()) {
+  if (current_job != nullptr)
+    base::fatal("a second tobi::runtime was made while the first is alive.", base::exit_usage);
+  cores_ = arch::worker_cores();
+  int workers = chosen.workers != 0 ? chosen.workers : settings_.workers != 0 ? settings_.workers : cores_;
+  check_limits(workers, cores_, settings_);
+
+  bootstrap_ = bootstrap::fork_workers(workers);
+  const arch::machine& machine = arch::this_machine();
+  if (size() <= static_cast<int>(machine.cores.size())) {
+    const arch::core& core = machine.cores[static_cast<std::size_t>(rank())];
+    core_ = core.os_cpu;
+    // A lone worker may share the machine with threads of its program: binding it would bind them too.
+    if (settings_.pin == base::pin_policy::automatic && size() > 1) {
+      if (const std::string why = arch::bind_to_cpu(core_); !why.empty()) {
+        base::log(base::log_level::warn, "cannot bind this worker to cpu " + std::to_string(core_) + " (" + why +
+                                             "); TOBI_PIN=none says not to.");
+      }
+    }
+  }
+  transport_ = transports::select(settings_.transport, {rank(), size(), true});
+  make_memory();
+  exchange();
+  start_worker();
+  current_job = this;
+  bootstrap_->fence();
+}
+
+job::~job() {
+  barrier();
+  if (settings_.stats) {
+    const statistics all = stats();
+    if (rank() == 0) print_statistics(all, size());
+  }
+  bootstrap_->finalize();
+  tasks::this_worker().stop();
+  if (slot_memory_ != nullptr) munmap(slot_memory_, slot_bytes_);
+  objects_.reset();
+  heap_.reset();
+  base::set_fatal_hook(nullptr);
+  forget_ranges();
+  current_job = nullptr;
+}
+
+void job::make_memory() {
+  int attempt = 0;
+  const auto everyone_ok = [&](bool mine) {
+    const std::string key = "reserved" + std::to_string(attempt++);
+    bootstrap_->put(key, bytes_of(mine));
+    bootstrap_->fence();
+    for (int r = 0; r < size(); ++r) {
+      if (bootstrap_->get(r, key)[0] == std::byte{0}) return false;
+    }
+    return true;
+  };
+  segment_ = alloc::segment({sizeof(control_block), settings_.heap_bytes, settings_.stack_bytes}, everyone_ok);
+  control_ = new (segment_.control()) control_block{};
+  heap_ = std::make_unique<alloc::heap>(segment_.heap(), segment_.heap_bytes());
+  objects_ = std::make_unique<alloc::remote_objects>(*heap_);
+
+  // The deque's own part is private memory. The page behind it has no access: to nest too many forks faults there.
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t wanted = (settings_.deque_entries + 1) * sizeof(std::uintptr_t);
+  slot_bytes_ = (wanted + page - 1) / page * page + page;
+  void* slots = mmap(nullptr, slot_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (slots == MAP_FAILED || mprotect(static_cast<std::byte*>(slots) + slot_bytes_ - page, page, PROT_NONE) != 0) {
+    base::fatal(std::string("no memory for the deque (") + std::strerror(errno) + "); lower TOBI_DEQUE_SIZE.");
+  }
+  slot_memory_ = static_cast<std::uintptr_t*>(slots);
+  watch_ranges({&segment_, static_cast<std::byte*>(slots) + slot_bytes_ - page, page, settings_.stack_bytes,
+                settings_.deque_entries});
+}
+
+void job::exchange() {
+  struct card {
+    tasks::peer_keys keys;
+    std::int32_t core;
+  } mine{{}, rank()};
+  status s = transport_->register_memory(segment_.heap_memory(), mine.keys.heap);
+  if (s == status::ok) s = transport_->register_memory(segment_.stack_memory(), mine.keys.stack);
+  if (s != status::ok) {
+    base::fatal("cannot register this worker's memory with " + std::string(transport_->name()) + " (" +
+                std::string(to_string(s)) + ").");
+  }
+  const std::string address = transport_->address();
+  bootstrap_->put("card", bytes_of(mine));
+  bootstrap_->put("address", std::as_bytes(std::span(address.data(), address.size())));
+  bootstrap_->fence();
+  std::vector<tasks::peer_keys> keys;
+  std::vector<std::string> addresses;
+  for (int r = 0; r < size(); ++r) {
+    card theirs;
+    const std::vector<std::byte> bytes = bootstrap_->get(r, "card");
+    TOBI_ASSERT(bytes.size() == sizeof theirs, "all workers run the same program");
+    std::memcpy(&theirs, bytes.data(), sizeof theirs);
+    keys.push_back(theirs.keys);
+    const std::vector<std::byte> where = bootstrap_->get(r, "address");
+    addresses.emplace_back(reinterpret_cast<const char*>(where.data()), where.size());
+  }
+  s = transport_->connect(addresses);
+  if (s != status::ok) {
+    base::fatal("cannot connect to the other workers over " + std::string(transport_->name()) + " (" +
+                std::string(to_string(s)) + ").");
+  }
+  net_ = std::make_unique<tasks::fabric>(*transport_, rank(), segment_.control(), std::move(keys));
+}
+
+std::vector<int> job::distances() const {
+  const arch::machine& machine = arch::this_machine();
+  std::vector<int> levels(static_cast<std::size_t>(size()), 0);
+  if (core_ < 0) return levels;  // not bound to cores: nobody is nearer than another
+  for (std::size_t r = 0; r < levels.size(); ++r) {
+    levels[r] = arch::distance(machine.cores[static_cast<std::size_t>(rank())], machine.cores[r]);
+  }
+  return levels;
+}
+
+void job::start_worker() {
+  choice_ = std::make_unique<tasks::victims>(rank(), distances(), static_cast<std::uint64_t>(rank()) + 1);
+  tasks::this_worker().start({net_.get(), objects_.get(), &control_->window, &control_->the, segment_.stack_low(),
+                             segment_.stack_high(), slot_memory_, choice_.get(),
+                             settings_.deque == base::deque_kind::the, settings_.stats, settings_.debug_migrate,
+                             size() > cores_});
+}
+
+// Dissemination: in round k each rank tells the one 2^k further on, and hears from the one 2^k back. Everybody has
+// heard of everybody after log2(size) rounds. Each word has one writer, and generations only grow.
+void job::barrier() {
+  const std::uint64_t generation = ++barrier_generation_;
+  int round = 0;
+  for (int step = 1; step < size(); step *= 2, ++round) {
+    const int to = (rank() + step) % size();
+    const std::uint64_t at = offsetof(control_block, arrived) + static_cast<std::uint64_t>(round) * 8;
+    const op tell{op_kind::put, false, net_->heap(to), at, const_cast<std::uint64_t*>(&generation), 8, 0, 0};
+    net_->post(to, {&tell, 1});
+    net_->complete(to);
+    const std::atomic_ref heard(control_->arrived[round]);
+    for (unsigned spins = 0; heard.load(std::memory_order_acquire) < generation; ++spins) wait_a_little(spins);
+  }
+}
+
+void job::wait_a_little(unsigned spins) {
+  transport_->progress();
+  if (size() <= cores_ && spins < 2000) {
+    arch::pause();
+  } else if (spins < 4000) {
+    sched_yield();
+  } else {
+    const timespec nap{0, 100'000};
+    nanosleep(&nap, nullptr);
+  }
+}
+
+namespace {
+
+// What the root task starts with, in its own frames. The closure follows.
+struct alignas(64) root_start {
+  void (*body)(const void*, void*);
+  std::uint64_t result_bytes;
+};
+
+// The root task. It may end on another worker than it began on, so nothing of `this` is kept across the body.
+void root_task(void* argument) {
+  const auto* start = static_cast<const root_start*>(argument);
+  const std::uint64_t bytes = start->result_bytes;
+  auto* result = __builtin_alloca_with_align(bytes + 1, 8 * 64);
+  std::uint64_t failure = 0;
+  try {
+    start->body(start + 1, result);
+  } catch (...) {
+    failure = tasks::this_worker().keep_failure();
+  }
+  current_job->root_ended(result, bytes, failure);
+  tasks::this_worker().leave_dead();
+}
+
+}  // namespace
+
+void job::root_ended(const void* result, std::uint64_t bytes, std::uint64_t failure) {
+  auto* kept = static_cast<root_result*>(objects_->allocate(sizeof(root_result) + bytes));
+  if (kept == nullptr) base::fatal("the registered heap is full: no room for the root's result; raise TOBI_HEAP_SIZE.");
+  *kept = {bytes, failure};
+  if (bytes != 0) std::memcpy(kept + 1, result, bytes);
+  control_->notice.result = net_->here(kept).word;
+  std::atomic_ref(control_->notice.epoch).store(epoch_, std::memory_order_release);
+}
+
+void job::run(const detail::root& what, void* result) {
+  if (tasks::this_worker().inside_task()) {
+    base::fatal("tobi::run was called inside a task; a program has one root at a time.", base::exit_usage);
+  }
+  ++epoch_;
+  if (rank() == 0) {
+    std::vector<std::byte> start(sizeof(root_start) + what.closure_bytes);
+    const root_start head{what.body, what.result_bytes};
+    std::memcpy(start.data(), &head, sizeof head);
+    std::memcpy(start.data() + sizeof head, what.closure, what.closure_bytes);
+    tasks::this_worker().schedule(&root_task, start.data(), start.size(), control_->notice.epoch, epoch_);
+  } else {
+    tasks::this_worker().schedule(nullptr, nullptr, 0, control_->notice.epoch, epoch_);
+  }
+  take_result(what, result);
+}
+
+// A binomial tree of puts, rooted where the root ended: in terms of distance from there, rank d tells d + 2^k for each
+// 2^k above d.
+void job::tell_others(int origin) {
+  const int distance = (rank() - origin + size()) % size();
+  telling_ = {control_->notice.result, epoch_};
+  constexpr std::uint64_t at = offsetof(control_block, notice);
+  for (int step = 1; step < size(); step *= 2) {
+    if (step <= distance || distance + step >= size()) continue;
+    const int to = (origin + distance + step) % size();
+    const op both[] = {
+        {op_kind::put, false, net_->heap(to), at + 8, &telling_[0], 8, 0, 0},
+        {op_kind::put, false, net_->heap(to), at, &telling_[1], 8, 0, 0},
+    };
+    net_->post(to, both);
+  }
+}
+
+void job::take_result(const detail::root& what, void* result) {
+  const tasks::location where{control_->notice.result};
+  tell_others(where.rank());
+  root_result head;
+  net_->get(where, &head, sizeof head);
+  if (what.result_bytes != 0 && head.failure == 0) {
+    net_->get({where.rank(), where.offset() + sizeof head}, result, what.result_bytes);
+  }
+  tasks::failure failed;
+  if (head.failure != 0) net_->get(tasks::location{head.failure}, &failed, sizeof failed);
+  barrier();  // everybody has read it, and nobody is stealing any more
+  tasks::this_worker().end_of_run();
+  if (where.rank() == rank()) {
+    objects_->free_local(net_->local(where));
+    // A failure may lie in another worker's heap; then that worker frees it when it collects.
+    if (head.failure != 0) tasks::this_worker().free_object(tasks::location{head.failure});
+  }
+  if (head.failure != 0) throw task_error(failed.type_name, failed.message, failed.rank);
+}
+
+statistics job::stats() {
+  control_->counted = tasks::this_worker().counted();
+  barrier();
+  statistics all;
+  for (int r = 0; r < size(); ++r) {
+    statistics one;
+    net_->get({r, offsetof(control_block, counted)}, &one, sizeof one);
+    add(all, one);
+  }
+  barrier();
+  return all;
+}
+
+void job::reset_stats() {
+  tasks::this_worker().reset_counts();
+  barrier();
+}
+
+}  // namespace tobi::job

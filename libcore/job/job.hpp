@@ -1,0 +1,92 @@
+// The job: the only place that knows bootstrap, transports, memory and tasks, and puts them together.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "alloc/heap.hpp"
+#include "alloc/remote_objects.hpp"
+#include "alloc/segment.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "libcore/base/settings.hpp"
+#include "libcore/task/fabric.hpp"
+#include "libcore/task/victims.hpp"
+#include "libcore/task/worker.hpp"
+#include "tobi/runtime.hpp"
+#include "transports/transport.hpp"
+
+namespace tobi::job {
+
+inline constexpr int barrier_rounds = 16;  // log2 of the ranks that a location can name
+
+/// The start of every worker's heap region: words that other workers put to, at the same offsets everywhere.
+struct control_block {
+  tasks::steal_window window;
+  // The end of a run. `result` is written before `epoch`, in one chain.
+  alignas(64) struct {
+    std::uint64_t epoch;   // of the last run whose end was told here
+    std::uint64_t result;  // location of a root_result
+  } notice;
+  alignas(64) std::uint64_t arrived[barrier_rounds];  // barrier: generation that the partner of a round has reached
+  alignas(64) statistics counted;                     // published for stats()
+  alignas(64) tasks::the_area the;
+};
+
+/// What a root left, in the heap of the worker where it ended; its bytes follow.
+struct alignas(16) root_result {
+  std::uint64_t bytes;
+  std::uint64_t failure;  // location of a tasks::failure, or 0
+};
+
+class job {
+ public:
+  explicit job(const options& chosen);
+  ~job();
+  job(const job&) = delete;
+  job& operator=(const job&) = delete;
+
+  [[nodiscard]] int rank() const noexcept { return bootstrap_->rank(); }
+  [[nodiscard]] int size() const noexcept { return bootstrap_->size(); }
+  [[nodiscard]] std::string_view transport_name() const noexcept { return transport_->name(); }
+  [[nodiscard]] std::string_view deque_name() const noexcept { return tasks::this_worker().work().name(); }
+
+  void run(const detail::root& what, void* result);
+  void barrier();
+  statistics stats();
+  void reset_stats();
+
+  /// On the worker where the root ended: keeps the result and starts to tell everybody.
+  void root_ended(const void* result, std::uint64_t bytes, std::uint64_t failure);
+
+ private:
+  void make_memory();
+  void exchange();
+  void start_worker();
+  void tell_others(int origin);
+  void wait_a_little(unsigned spins);
+  void take_result(const detail::root& what, void* result);
+  [[nodiscard]] std::vector<int> distances() const;
+
+  base::settings settings_;
+  std::unique_ptr<bootstrap::bootstrap> bootstrap_;
+  std::unique_ptr<transports::transport> transport_;
+  alloc::segment segment_;
+  control_block* control_ = nullptr;
+  std::unique_ptr<alloc::heap> heap_;
+  std::unique_ptr<alloc::remote_objects> objects_;
+  std::unique_ptr<tasks::fabric> net_;
+  std::unique_ptr<tasks::victims> choice_;
+  std::uintptr_t* slot_memory_ = nullptr;
+  std::size_t slot_bytes_ = 0;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t barrier_generation_ = 0;
+  std::array<std::uint64_t, 2> telling_{};  // source of the puts of the notice: result, epoch
+  int core_ = -1;
+  int cores_ = 0;
+};
+
+/// The job of this process, or null.
+job* current() noexcept;
+
+}  // namespace tobi::job

@@ -1,0 +1,122 @@
+#include "libcore/job/limits.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "bootstrap/bootstrap.hpp"
+#include "libcore/base/log.hpp"
+#include "libcore/task/worker.hpp"
+
+namespace tobi::job {
+
+namespace {
+
+constexpr int workers_a_core = 64;              // beyond this nothing is measured but the kernel's scheduler
+constexpr std::size_t worker_bytes = 4u << 20;  // that a worker touches before the program does anything
+constexpr std::size_t address_bits = std::size_t{1} << 46;
+
+fault_ranges known{};
+
+std::size_t available_memory() {
+  std::ifstream info("/proc/meminfo");
+  for (std::string name, unit; info >> name;) {
+    std::size_t kib = 0;
+    if (name == "MemAvailable:" && info >> kib) return kib * 1024;
+    std::getline(info, unit);
+  }
+  return 0;
+}
+
+void explain_fault(const void* address) noexcept {
+  if (known.memory == nullptr) return;
+  const auto* at = static_cast<const std::byte*>(address);
+  if (known.memory->is_stack_guard(at)) {
+    base::fatal("the stack of the nested tasks is full: the uni-address region has " +
+                base::format_size(known.stack_bytes) + "; raise TOBI_STACK_SIZE (at most 128M) or nest less deeply.");
+  }
+  if (at >= known.deque_guard && at < known.deque_guard + known.deque_guard_bytes) {
+    base::fatal("the deque is full: more than " + std::to_string(known.deque_entries) +
+                " forks are nested on one worker; raise TOBI_DEQUE_SIZE.");
+  }
+  const auto here = reinterpret_cast<std::uintptr_t>(at);
+  if (here >= tasks::this_worker().protected_from() && at < known.memory->stack_high()) {
+    base::fatal(
+        "a task touched the stack of another task, which has moved away: pass values, not pointers or "
+        "references to locals, to spawned tasks (found by TOBI_DEBUG_MIGRATE).");
+  }
+}
+
+}  // namespace
+
+void check_limits(int workers, int cores, const base::settings& in_force) {
+  const auto refuse = [&](const std::string& why) {
+    base::fatal(std::to_string(workers) + " workers are " + why + "; lower TOBI_WORKERS.", base::exit_usage);
+  };
+  if (workers < 1)
+    base::fatal(std::to_string(workers) + " workers cannot run a job; ask for 1 or more.", base::exit_usage);
+  if (workers > workers_a_core * cores) {
+    refuse("more than " + std::to_string(workers_a_core) + " for each of the " + std::to_string(cores) +
+           " cores that this process may use");
+  }
+  const std::size_t available = available_memory();
+  if (available != 0 && static_cast<std::size_t>(workers) * worker_bytes > available) {
+    refuse("too many for the " + base::format_size(available / 1024 * 1024) + " of memory that are available");
+  }
+  if ((in_force.heap_bytes + in_force.stack_bytes) > address_bits / static_cast<std::size_t>(workers)) {
+    refuse("too many for the address space with TOBI_HEAP_SIZE=" + base::format_size(in_force.heap_bytes));
+  }
+}
+
+void watch_ranges(const fault_ranges& ranges) {
+  known = ranges;
+  bootstrap::set_fault_filter(explain_fault);
+}
+
+void forget_ranges() noexcept {
+  bootstrap::set_fault_filter(nullptr);
+  known = {};
+}
+
+void add(statistics& sum, const statistics& one) noexcept {
+  sum.forks += one.forks;
+  sum.joins += one.joins;
+  sum.outstanding_joins += one.outstanding_joins;
+  sum.steals_ok += one.steals_ok;
+  sum.steals_failed += one.steals_failed;
+  sum.steal_time += one.steal_time;
+  sum.steal_round_trips += one.steal_round_trips;
+  sum.stolen_bytes += one.stolen_bytes;
+  sum.evacuations += one.evacuations;
+  sum.evacuated_bytes += one.evacuated_bytes;
+  sum.published += one.published;
+  sum.taken_back += one.taken_back;
+  sum.peak_stack_bytes = std::max(sum.peak_stack_bytes, one.peak_stack_bytes);
+}
+
+void print_statistics(const statistics& all, int workers) {
+  const auto count = [](const char* name, std::uint64_t n) {
+    std::fprintf(stderr, "tobi:   %-28s %14llu\n", name, static_cast<unsigned long long>(n));
+  };
+  const auto real = [](const char* name, double x, const char* unit) {
+    std::fprintf(stderr, "tobi:   %-28s %14.3f %s\n", name, x, unit);
+  };
+  std::fprintf(stderr, "tobi: statistics of %d workers\n", workers);
+  count("forks", all.forks);
+  count("joins", all.joins);
+  count("outstanding joins", all.outstanding_joins);
+  count("steals, successful", all.steals_ok);
+  count("steals, failed", all.steals_failed);
+  real("steal latency, mean", all.steal_latency_ns() / 1000, "us");
+  real("round trips a steal", all.round_trips_a_steal(), "");
+  real("stolen stack, mean",
+       all.steals_ok == 0 ? 0 : static_cast<double>(all.stolen_bytes) / static_cast<double>(all.steals_ok), "bytes");
+  count("evacuations", all.evacuations);
+  count("published", all.published);
+  count("taken back", all.taken_back);
+  count("peak stack use, bytes", all.peak_stack_bytes);
+  std::fprintf(stderr, "tobi:   %-28s %14.6f\n", "stolen / created", all.stolen_per_created());
+}
+
+}  // namespace tobi::job

@@ -1,0 +1,30 @@
+// What a job may not do, and the sentences that say so: limits checked before it starts, faults explained when they
+// happen, and the statistics as people read them.
+#pragma once
+
+#include <cstddef>
+
+#include "alloc/segment.hpp"
+#include "libcore/base/settings.hpp"
+#include "tobi/statistics.hpp"
+
+namespace tobi::job {
+
+/// Fatal, status 2, when this machine cannot hold so many workers.
+void check_limits(int workers, int cores, const base::settings& in_force);
+
+/// The memory whose faults have a known cause.
+struct fault_ranges {
+  const alloc::segment* memory;
+  const std::byte* deque_guard;
+  std::size_t deque_guard_bytes;
+  std::size_t stack_bytes;
+  std::size_t deque_entries;
+};
+void watch_ranges(const fault_ranges& ranges);
+void forget_ranges() noexcept;
+
+void add(statistics& sum, const statistics& one) noexcept;
+void print_statistics(const statistics& all, int workers);
+
+}  // namespace tobi::job

@@ -1,0 +1,37 @@
+// The public face of the job.
+#include "tobi/runtime.hpp"
+
+#include "libcore/base/log.hpp"
+#include "libcore/job/job.hpp"
+
+namespace tobi {
+
+namespace {
+
+std::unique_ptr<job::job> the_job;
+
+job::job& need_job() {
+  if (the_job == nullptr)
+    base::fatal("tobi::run was called without a tobi::runtime alive; make one in main.", base::exit_usage);
+  return *the_job;
+}
+
+}  // namespace
+
+runtime::runtime(int, char**) : runtime(options{}) {}
+runtime::runtime(const options& chosen) { the_job = std::make_unique<job::job>(chosen); }
+runtime::~runtime() { the_job.reset(); }
+
+int runtime::rank() const noexcept { return the_job->rank(); }
+int runtime::size() const noexcept { return the_job->size(); }
+void runtime::barrier() { need_job().barrier(); }
+statistics runtime::stats() { return need_job().stats(); }
+void runtime::reset_stats() { need_job().reset_stats(); }
+std::string_view runtime::transport_name() const noexcept { return the_job->transport_name(); }
+std::string_view runtime::deque_name() const noexcept { return the_job->deque_name(); }
+
+namespace detail {
+void run_root(const root& what, void* result) { need_job().run(what, result); }
+}  // namespace detail
+
+}  // namespace tobi

@@ -1,0 +1,84 @@
+// What the scheduler asks of a deque, on its slow paths only. The fast path of fork and return is the assembly's and is
+// the same for all: a protocol that must see every fork rings its own doorbell for good, and one that must see every
+// return leaves split_sp at 0.
+//
+// The owner's part is an array of stack pointers, slots[0] being where the frames of the running stack begin: entry i's
+// frames are [slots[i], slots[i-1]), because a child starts where its parent was saved. Entries are pushed and popped
+// at `bottom`; thieves take from the other end, oldest first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "arch/context.hpp"
+
+namespace tobi::tasks {
+
+/// A continuation that a thief has brought home: its frames lie at [sp, base) in the thief's own region.
+struct stolen {
+  std::uintptr_t sp = 0;
+  std::uintptr_t base = 0;
+};
+
+enum class steal_result : std::uint8_t { taken, empty, lost_race };
+
+class deque {
+ public:
+  virtual ~deque() = default;
+  [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  /// Entries shown to thieves, and those of them that came back unused.
+  struct counters {
+    std::uint64_t published = 0;
+    std::uint64_t taken_back = 0;
+  };
+  [[nodiscard]] virtual counters counts() const noexcept = 0;
+
+  // --- owner ---------------------------------------------------------------------------------------
+  /// The region now holds the frames of one task alone, which begin at BASE and will complete to DIE_RECORD.
+  virtual void reset(std::uintptr_t base, std::uint64_t die_record) noexcept = 0;
+  /// The doorbell was seen at a fork, whose entry has just been pushed.
+  virtual void forked() noexcept = 0;
+  /// Gives to thieves what they asked for; at a fork or anywhere else in a task.
+  virtual void serve() noexcept = 0;
+  /// A child returned to the frame saved at SP, which is not private. True: the parent is still here, and its entry is
+  /// popped. False: it was taken, and so was every older one.
+  virtual bool take_back(std::uintptr_t sp) noexcept = 0;
+  /// No entry lies below the running task: it is the one that reset() named, and its parent is elsewhere.
+  [[nodiscard]] virtual bool at_base() const noexcept = 0;
+  /// Where the running task's frames begin: its parent's saved stack pointer, or the base.
+  [[nodiscard]] virtual std::uintptr_t task_base() const noexcept = 0;
+  /// Where the running task will complete once its parent has been taken, or was elsewhere from the start.
+  [[nodiscard]] virtual std::uint64_t die_record() const noexcept = 0;
+  /// The running task suspends and leaves its place to its parent, whose frame is at SP. True: the parent is here, and
+  /// its entry is popped. False as for take_back.
+  virtual bool pop(std::uintptr_t sp) noexcept = 0;
+  /// Undoes a pop: the task goes on after all.
+  virtual void push_again() noexcept = 0;
+  /// True when every frame that was taken has also been copied: the region may be overwritten.
+  [[nodiscard]] virtual bool quiet() const noexcept = 0;
+
+  // --- thief: its own region is empty and quiet ------------------------------------------------------
+  virtual steal_result steal(int victim, stolen& got) = 0;
+};
+
+/// The owner's array. Memory with a guard page behind it: an overflow is a fault that the runtime explains.
+class slots {
+ public:
+  slots(arch::hot_state& hot, std::uintptr_t* memory) noexcept : hot_(hot), first_(memory + 1) { clear(0); }
+
+  void clear(std::uintptr_t base) noexcept {
+    first_[-1] = base;
+    hot_.bottom = first_;
+  }
+  [[nodiscard]] std::uintptr_t* first() const noexcept { return first_; }
+  [[nodiscard]] bool empty() const noexcept { return hot_.bottom == first_; }
+  /// Where the running task's frames begin: its parent's saved stack pointer, or the base.
+  [[nodiscard]] std::uintptr_t top_sp() const noexcept { return hot_.bottom[-1]; }
+
+ private:
+  arch::hot_state& hot_;
+  std::uintptr_t* first_;
+};
+
+}  // namespace tobi::tasks

@@ -1,0 +1,104 @@
+#include "libcore/task/fabric.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <string>
+
+#include "arch/cpu.hpp"
+#include "libcore/base/log.hpp"
+
+namespace tobi::tasks {
+
+using transports::op;
+using transports::op_kind;
+
+fabric::fabric(transports::transport& transport, int rank, std::byte* own_heap, std::vector<peer_keys> keys)
+    : transport_(transport),
+      rank_(rank),
+      host_atomics_(transport.caps().scope == transports::amo_scope::host),
+      own_heap_(own_heap),
+      keys_(std::move(keys)),
+      peers_(keys_.size()) {}
+
+void fabric::lost(int rank, status why, const char* doing) const {
+  base::fatal("cannot reach rank " + std::to_string(rank) + " over " + std::string(transport_.name()) + " (" + doing +
+              ": " + std::string(to_string(why)) + "); the job ends.");
+}
+
+void fabric::attach(int rank, attached& p) {
+  const peer_keys& keys = keys_[static_cast<std::size_t>(rank)];
+  status s = transport_.attach(rank, keys.heap, p.heap);
+  if (s == status::ok) s = transport_.attach(rank, keys.stack, p.stack);
+  if (s != status::ok) lost(rank, s, "attaching its memory");
+  p.ready = true;
+}
+
+void fabric::post_whole(int rank, std::span<const op> ops) {
+  for (;;) {
+    const status s = transport_.post(rank, ops);
+    if (s == status::ok) return;
+    if (s != status::again) lost(rank, s, "posting an operation");
+    transport_.progress();
+  }
+}
+
+void fabric::post(int rank, std::span<const op> ops) {
+  if (ops.size() == 1 || transport_.caps().chain_max >= ops.size()) {
+    post_whole(rank, ops);
+    return;
+  }
+  // Without chains order comes from waiting: each operation but the last is a round trip of its own.
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    post_whole(rank, ops.subspan(i, 1));
+    if (i + 1 == ops.size()) break;
+    complete(rank);
+    const op& done = ops[i];
+    if (done.guard && *static_cast<const std::uint64_t*>(done.local) != done.expected) return;
+  }
+}
+
+void fabric::complete(int rank) {
+  ++round_trips_;
+  for (;;) {
+    const status s = transport_.flush(rank);
+    if (s == status::ok) return;
+    if (s != status::again) lost(rank, s, "waiting for an operation");
+    arch::pause();
+  }
+}
+
+void fabric::get(location from, void* to, std::size_t bytes) {
+  if (is_local(from)) {
+    std::memcpy(to, local(from), bytes);
+    return;
+  }
+  const op one{op_kind::get, false, heap(from.rank()), from.offset(), to, bytes, 0, 0};
+  post(from.rank(), {&one, 1});
+  complete(from.rank());
+}
+
+std::uint64_t fabric::compare_swap(location word, std::uint64_t expected, std::uint64_t desired) {
+  if (host_atomics_ && is_local(word)) {
+    std::atomic_ref<std::uint64_t> here_(*static_cast<std::uint64_t*>(local(word)));
+    // Release: what was written before is seen by whoever finds `desired`; acquire: what the other side wrote, by us.
+    here_.compare_exchange_strong(expected, desired, std::memory_order_acq_rel, std::memory_order_acquire);
+    return expected;
+  }
+  const op one{op_kind::compare_swap, false, heap(word.rank()), word.offset(), &fetched_, 8, desired, expected};
+  post(word.rank(), {&one, 1});
+  complete(word.rank());
+  return fetched_;
+}
+
+std::uint64_t fabric::fetch_add(location word, std::uint64_t operand) {
+  if (host_atomics_ && is_local(word)) {
+    std::atomic_ref<std::uint64_t> here_(*static_cast<std::uint64_t*>(local(word)));
+    return here_.fetch_add(operand, std::memory_order_acq_rel);
+  }
+  const op one{op_kind::fetch_add, false, heap(word.rank()), word.offset(), &fetched_, 8, operand, 0};
+  post(word.rank(), {&one, 1});
+  complete(word.rank());
+  return fetched_;
+}
+
+}  // namespace tobi::tasks

@@ -1,0 +1,81 @@
+// The transport as the scheduler uses it: waits where the contract answers `again`, splits chains where there are none,
+// ends the job when a peer is lost, and counts the dependent round trips that a figure in the statistics rests on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "alloc/location.hpp"
+#include "transports/transport.hpp"
+
+namespace tobi::tasks {
+
+using alloc::location;
+
+/// The two regions of a worker, as its peers know them.
+struct peer_keys {
+  transports::region_key heap;   // control block and heap; a location's offset counts from its start
+  transports::region_key stack;  // the uni-address region
+};
+
+class fabric {
+ public:
+  /// OWN_HEAP is the start of this worker's heap region, KEYS are those of all ranks.
+  fabric(transports::transport& transport, int rank, std::byte* own_heap, std::vector<peer_keys> keys);
+
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] int size() const noexcept { return static_cast<int>(peers_.size()); }
+  [[nodiscard]] transports::transport& transport() noexcept { return transport_; }
+
+  [[nodiscard]] transports::region_id heap(int rank) { return peer(rank).heap; }
+  [[nodiscard]] transports::region_id stack(int rank) { return peer(rank).stack; }
+
+  /// An object of this worker's heap.
+  [[nodiscard]] void* local(location where) const noexcept { return own_heap_ + where.offset(); }
+  [[nodiscard]] location here(const void* object) const noexcept {
+    return {rank_, static_cast<std::uint64_t>(static_cast<const std::byte*>(object) - own_heap_)};
+  }
+  [[nodiscard]] bool is_local(location where) const noexcept { return where.rank() == rank_; }
+
+  /// Posts a chain; waits while the transport answers `again`. Splits it where chains are not to be had.
+  void post(int rank, std::span<const transports::op> ops);
+  /// Waits until all that was posted to RANK is complete: one dependent round trip.
+  void complete(int rank);
+
+  /// Blocking single operations on the heap region; each is one round trip unless the rank is this one.
+  void get(location from, void* to, std::size_t bytes);
+  std::uint64_t compare_swap(location word, std::uint64_t expected, std::uint64_t desired);
+  std::uint64_t fetch_add(location word, std::uint64_t operand);
+
+  [[nodiscard]] std::uint64_t round_trips() const noexcept { return round_trips_; }
+
+ private:
+  struct attached {
+    bool ready = false;
+    transports::region_id heap = 0;
+    transports::region_id stack = 0;
+  };
+  attached& peer(int rank) {
+    attached& p = peers_[static_cast<std::size_t>(rank)];
+    if (!p.ready) [[unlikely]] {
+      attach(rank, p);
+    }
+    return p;
+  }
+  void attach(int rank, attached& p);
+  void post_whole(int rank, std::span<const transports::op> ops);
+  [[noreturn]] void lost(int rank, status why, const char* doing) const;
+
+  transports::transport& transport_;
+  int rank_;
+  bool host_atomics_;  // this worker may use CPU atomics on words that peers change through the transport
+  std::byte* own_heap_;
+  std::vector<peer_keys> keys_;
+  std::vector<attached> peers_;
+  std::uint64_t round_trips_ = 0;
+  std::uint64_t fetched_ = 0;  // where compare_swap and fetch_add land
+};
+
+}  // namespace tobi::tasks

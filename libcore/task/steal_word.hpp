@@ -1,0 +1,82 @@
+// The default deque: split, private by default, one word for the thieves.
+//
+// Owner: entries above the split are private; fork and return touch nothing else. When the doorbell rings the owner
+// shows the oldest private entries in the window (`publish`); when a child returns to a shown entry it takes that one
+// back by compare-and-swap. A record is made when an entry is published, so a fork that no thief asked for has none.
+//
+// Thief, two dependent round trips:
+//   1. get the window's line. Nothing there: ring the bell if the victim is busy, and give up: nothing was changed.
+//   2. one chain: compare-and-swap W (top+1, tag+1), then get the entry's frames to the same addresses here.
+//      Then, unwaited: the acknowledgement, and the bell if the window is now empty.
+//
+// Invariants (checked by tests/models/steal_word.pml):
+//   I1  top only grows, by a thief's successful compare-and-swap; split changes only by the owner's. So each index is
+//   taken once,
+//       by a thief or by the owner.
+//   I2  an entry, its frame's record and die_record are written before the W that shows them (release), and read after
+//   it
+//       (acquire, or the order of the chain); the frames do not change while top <= index.
+//   I3  a slot of the ring is written again only after the entry that it held was acknowledged or taken back.
+//   I4  the owner lets other frames into its region only when every taken entry is acknowledged (quiet()).
+#pragma once
+
+#include "libcore/task/deque.hpp"
+#include "libcore/task/fabric.hpp"
+#include "libcore/task/window.hpp"
+
+namespace tobi::tasks {
+
+/// Where records come from and go to: the worker's remote objects, and a test's array.
+class record_source {
+ public:
+  virtual ~record_source() = default;
+  /// The location word of a fresh record, or 0 when the heap is exhausted.
+  virtual std::uint64_t make_record() noexcept = 0;
+  virtual void drop_record(std::uint64_t record) noexcept = 0;
+};
+
+class steal_word final : public deque {
+ public:
+  /// WINDOW is in this worker's heap region, at the same offset in everybody's. STACK_HIGH is the top of the
+  /// uni-address region.
+  steal_word(arch::hot_state& hot, std::uintptr_t* slot_memory, fabric& net, steal_window& window,
+             record_source& records, std::uintptr_t stack_high, std::size_t stack_bytes) noexcept;
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "steal_word"; }
+  [[nodiscard]] counters counts() const noexcept override { return counters_; }
+  void reset(std::uintptr_t base, std::uint64_t die_record) noexcept override;
+  void forked() noexcept override { serve(); }
+  void serve() noexcept override;
+  bool take_back(std::uintptr_t sp) noexcept override;
+  bool pop(std::uintptr_t sp) noexcept override;
+  void push_again() noexcept override { ++hot_.bottom; }
+  [[nodiscard]] bool at_base() const noexcept override { return slots_.empty(); }
+  [[nodiscard]] std::uintptr_t task_base() const noexcept override { return slots_.top_sp(); }
+  [[nodiscard]] std::uint64_t die_record() const noexcept override { return newest_record_; }
+  [[nodiscard]] bool quiet() const noexcept override;
+  steal_result steal(int victim, stolen& got) override;
+
+ private:
+  [[nodiscard]] std::uint64_t load_word() const noexcept;
+  bool change_word(std::uint64_t seen, window_word wanted) noexcept;
+  [[nodiscard]] bool acknowledged(std::uint64_t index) const noexcept;
+  bool publish_one() noexcept;
+
+  arch::hot_state& hot_;
+  slots slots_;
+  fabric& net_;
+  steal_window& window_;
+  record_source& records_;
+  std::uintptr_t stack_high_;
+  std::size_t stack_bytes_;
+  location word_here_;
+  std::uintptr_t* split_;            // the oldest private slot; slots before it are published or gone
+  std::uint64_t newest_record_ = 0;  // where the child of the newest published entry, or the base task, completes
+  counters counters_;
+  // Thief's buffers, which operations may name until they are complete.
+  alignas(64) steal_window line_{};
+  std::uint64_t found_ = 0;
+  std::uint64_t ack_ = 0;
+};
+
+}  // namespace tobi::tasks

@@ -1,0 +1,137 @@
+// In and out of the uni-address region: evacuation, restoring, and the migration at every fork that TOBI_DEBUG_MIGRATE
+// asks for.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "libcore/base/log.hpp"
+#include "libcore/task/worker.hpp"
+#include "tobi/detail/fork.hpp"
+
+namespace tobi::tasks {
+
+namespace {
+
+constexpr int poison = 0xdb;  // as an address it is not canonical: a pointer read from poison faults
+
+std::uintptr_t page_bytes() noexcept {
+  static const auto bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+}  // namespace
+
+std::uint64_t worker::evacuate(std::uintptr_t sp, std::uintptr_t base, std::uint64_t die_record) {
+  auto* saved = static_cast<image*>(parts_.objects->allocate(sizeof(image) + (base - sp)));
+  if (saved == nullptr) {
+    base::fatal("the registered heap is full: no room to evacuate a stack of " + std::to_string(base - sp) +
+                " bytes; raise TOBI_HEAP_SIZE.");
+  }
+  *saved = image{sp, base - sp, die_record, 0};
+  std::memcpy(saved + 1, reinterpret_cast<const void*>(sp), base - sp);
+  ++counts_.evacuations;
+  counts_.evacuated_bytes += base - sp;
+  return parts_.net->here(saved).word;
+}
+
+std::uintptr_t worker::restore(location where) {
+  fabric& net = *parts_.net;
+  image head;
+  net.get(where, &head, sizeof head);
+  const std::uintptr_t base = head.sp + head.bytes;
+  expose(base);
+  net.get({where.rank(), where.offset() + sizeof head}, reinterpret_cast<void*>(head.sp), head.bytes);
+  free_object(where);
+  deque_->reset(base, head.die_record);
+  return head.sp;
+}
+
+// The greedy join's second half, on the scheduler's stack: CLUSTER 2022, figure 4, lines 44 to 50. Answers the stack
+// pointer to enter next, or 0 when the region is empty now.
+std::uintptr_t worker::suspend_task() {
+  const std::uintptr_t sp = tobi_hot.suspended_sp;
+  const std::uintptr_t base = deque_->task_base();
+  std::uintptr_t parent = 0;
+  std::uint64_t dies_to = 0;
+  // With futures a task may wait while its parent is still here: the parent then runs on as if this worker had stolen
+  // it.
+  if (!deque_->at_base() && deque_->pop(base)) {
+    parent = base;
+    if (reinterpret_cast<const arch::saved_frame*>(parent)->handle != nullptr) dies_to = need_record();
+  } else {
+    dies_to = deque_->die_record();
+  }
+
+  const std::uint64_t mine = evacuate(sp, base, dies_to);
+  if (!enlist(mine)) {
+    // The child was faster. The task's frames are where they were: it goes on.
+    parts_.objects->free_local(parts_.net->local(location{mine}));
+    if (parent != 0) {
+      if (dies_to != 0) drop_record(dies_to);
+      deque_->push_again();
+    }
+    return sp;
+  }
+  ++counts_.outstanding_joins;
+  if (parent == 0) return 0;
+  auto* frame = reinterpret_cast<arch::saved_frame*>(parent);
+  frame->record = dies_to;
+  tell_parent(*frame, deque_->task_base());
+  return parent;
+}
+
+// Puts the image at WHERE among the waiters of waiting_for_. False: it is done already.
+bool worker::enlist(std::uint64_t where) noexcept {
+  const location word = location{waiting_for_};
+  auto* mine = static_cast<image*>(parts_.net->local(location{where}));
+  std::uint64_t seen = 0;
+  for (;;) {
+    mine->next = seen;
+    const std::uint64_t found = parts_.net->compare_swap(word, seen, seen == 0 ? where : where | waiter_has_next);
+    if (found == seen) return true;
+    if (found == record_done) return false;
+    seen = found;
+  }
+}
+
+void worker::expose(std::uintptr_t up_to) noexcept {
+  const std::uintptr_t end = (up_to + page_bytes() - 1) & ~(page_bytes() - 1);
+  if (end <= protected_from_) return;
+  if (mprotect(reinterpret_cast<void*>(protected_from_), end - protected_from_, PROT_READ | PROT_WRITE) != 0) {
+    base::fatal("cannot change the protection of the task stacks (mprotect); run without TOBI_DEBUG_MIGRATE.");
+  }
+  protected_from_ = end;
+}
+
+// TOBI_DEBUG_MIGRATE: the parent's continuation is evacuated as if it had been stolen, and its frames become a trap:
+// poisoned, and every whole page of them without access. The child starts on a page of its own, below.
+void worker::migrate_at_fork() {
+  const std::uintptr_t sp = forked_sp_;
+  --tobi_hot.bottom;  // the entry that the fork has pushed
+  const std::uintptr_t base = deque_->task_base();
+  const auto* type = static_cast<const detail::task_type*>(forked_type_);
+
+  auto* frame = reinterpret_cast<arch::saved_frame*>(sp);
+  frame->record = frame->handle == nullptr ? 0 : need_record();
+  tell_parent(*frame, base);
+  const std::uint64_t child_dies_to = frame->record;
+
+  const std::uintptr_t limit = sp & ~(page_bytes() - 1);
+  const std::uintptr_t child_sp = (limit - type->closure_bytes) & ~std::uintptr_t{15};
+  std::memcpy(reinterpret_cast<void*>(child_sp), forked_closure_, type->closure_bytes);
+  ready_.push_back(evacuate(sp, base, deque_->die_record()));
+
+  std::memset(reinterpret_cast<void*>(sp), poison, base - sp);
+  if (limit < protected_from_) {
+    if (mprotect(reinterpret_cast<void*>(limit), protected_from_ - limit, PROT_NONE) != 0) {
+      base::fatal("cannot take away the access to a moved stack (mprotect); run without TOBI_DEBUG_MIGRATE.");
+    }
+    protected_from_ = limit;
+  }
+  deque_->reset(child_sp, child_dies_to);
+  tobi_enter_child(child_sp, reinterpret_cast<void*>(child_sp), type);
+}
+
+}  // namespace tobi::tasks

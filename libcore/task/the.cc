@@ -1,0 +1,155 @@
+#include "libcore/task/the.hpp"
+
+#include <atomic>
+#include <string>
+
+#include "arch/cpu.hpp"
+#include "libcore/base/log.hpp"
+
+namespace tobi::tasks {
+
+using transports::op;
+using transports::op_kind;
+
+namespace {
+
+std::atomic_ref<std::uint64_t> atomic(std::uint64_t& word) noexcept { return std::atomic_ref<std::uint64_t>(word); }
+
+op get_op(transports::region_id region, std::uint64_t at, void* to, std::uint64_t bytes) noexcept {
+  return {op_kind::get, false, region, at, to, bytes, 0, 0};
+}
+op put_op(transports::region_id region, std::uint64_t at, std::uint64_t& from) noexcept {
+  return {op_kind::put, false, region, at, &from, sizeof from, 0, 0};
+}
+
+}  // namespace
+
+the::the(arch::hot_state& hot, std::uintptr_t* slot_memory, fabric& net, steal_window& window, the_area& area,
+         record_source& records, std::uintptr_t stack_high, std::size_t stack_bytes) noexcept
+    : hot_(hot),
+      slots_(hot, slot_memory),
+      net_(net),
+      area_(area),
+      records_(records),
+      stack_high_(stack_high),
+      stack_bytes_(stack_bytes),
+      area_here_(net.here(&area)) {
+  clear_window(window);
+  // Every fork is to be seen; reset() does the same for every return.
+  reinterpret_cast<std::uint8_t*>(&window.doorbell)[static_cast<int>(bell::sticky)] = 1;
+  hot_.doorbell = &window.doorbell;
+}
+
+void the::reset(std::uintptr_t base, std::uint64_t die_record) noexcept {
+  slots_.clear(base);
+  hot_.split_sp = 0;
+  newest_record_ = die_record;
+}
+
+void the::forked() noexcept {
+  const std::uintptr_t sp = hot_.bottom[-1];
+  auto* frame = reinterpret_cast<arch::saved_frame*>(sp);
+  frame->record = 0;
+  if (frame->handle != nullptr) {
+    frame->record = records_.make_record();
+    if (frame->record == 0)
+      base::fatal("the registered heap is full: no room for a join record; raise TOBI_HEAP_SIZE.");
+  }
+  frame->die_record = newest_record_;
+  newest_record_ = frame->record;
+  const std::uint64_t tail = area_.tail;
+  if (tail - atomic(area_.head).load(std::memory_order_relaxed) >= the_area::entries) {
+    base::fatal("more than " + std::to_string(the_area::entries) +
+                " forks are nested on one worker, which the THE deque cannot hold; use TOBI_DEQUE=steal_word.");
+  }
+  const window_entry entry{tail, entry_kind::in_place, hot_.bottom[-2] - sp, stack_high_ - sp};
+  atomic(area_.entry[tail % the_area::entries]).store(entry.pack(), std::memory_order_relaxed);
+  // Release: the entry and its frame are there before the tail says so.
+  atomic(area_.tail).store(tail + 1, std::memory_order_release);
+  ++counters_.published;
+}
+
+// THE, the owner's pop: lower the tail, then look at the head; only a conflict needs the lock.
+bool the::pop_tail() noexcept {
+  const std::uint64_t tail = area_.tail - 1;
+  atomic(area_.tail).store(tail, std::memory_order_relaxed);
+  // Dekker: our store of the tail before our load of the head, as the thief's put of the head before its get of the
+  // tail.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (static_cast<std::int64_t>(tail - atomic(area_.head).load(std::memory_order_acquire)) >= 0) return true;
+  atomic(area_.tail).store(tail + 1, std::memory_order_relaxed);
+  while (net_.fetch_add(area_here_, 1) != 0) arch::pause();
+  const bool mine = static_cast<std::int64_t>(tail - atomic(area_.head).load(std::memory_order_acquire)) >= 0;
+  if (mine) atomic(area_.tail).store(tail, std::memory_order_relaxed);
+  atomic(area_.lock).store(0, std::memory_order_release);
+  return mine;
+}
+
+bool the::take_back(std::uintptr_t sp) noexcept {
+  if (!pop_tail()) return false;
+  const auto* frame = reinterpret_cast<const arch::saved_frame*>(sp);
+  if (frame->record != 0) records_.drop_record(frame->record);
+  newest_record_ = frame->die_record;
+  --hot_.bottom;
+  ++counters_.taken_back;
+  return true;
+}
+
+void the::push_again() noexcept {
+  ++hot_.bottom;
+  forked();
+}
+
+bool the::quiet() const noexcept {
+  // A thief holds the lock until it has copied. Acquire: its reads lie before what we do to the frames.
+  return atomic(area_.lock).load(std::memory_order_acquire) == 0;
+}
+
+// Figure 6 and table 3: empty check, lock, steal (two reads and a write), stack transfer, unlock.
+steal_result the::steal(int victim, stolen& got) {
+  const transports::region_id heap = net_.heap(victim);
+  const std::uint64_t at = area_here_.offset();
+  const std::uint64_t lock_at = at + offsetof(the_area, lock);
+  const std::uint64_t head_at = at + offsetof(the_area, head);
+  const auto round_trip = [&](std::span<const op> ops) {
+    net_.post(victim, ops);
+    net_.complete(victim);
+  };
+  const auto unlock = [&] {
+    const op release = put_op(heap, lock_at, zero_);
+    net_.post(victim, {&release, 1});
+  };
+
+  const op look = get_op(heap, at, seen_, sizeof seen_);
+  round_trip({&look, 1});
+  if (static_cast<std::int64_t>(seen_[2] - seen_[1]) <= 0) return steal_result::empty;
+  if (seen_[0] != 0) return steal_result::lost_race;
+
+  const op lock{op_kind::fetch_add, false, heap, lock_at, &found_, 8, 1, 0};
+  round_trip({&lock, 1});
+  if (found_ != 0) return steal_result::lost_race;
+
+  round_trip({&look, 1});
+  head_ = seen_[1] + 1;
+  const op claim[] = {put_op(heap, head_at, head_), get_op(heap, at + offsetof(the_area, tail), &seen_[2], 8)};
+  round_trip(claim);
+  if (static_cast<std::int64_t>(seen_[2] - head_) < 0) {
+    head_ = seen_[1];
+    const op undo[] = {put_op(heap, head_at, head_), put_op(heap, lock_at, zero_)};
+    round_trip(undo);
+    return steal_result::lost_race;
+  }
+
+  const std::uint64_t slot = seen_[1] % the_area::entries;
+  const op fetch = get_op(heap, at + offsetof(the_area, entry) + slot * 8, &entry_, 8);
+  round_trip({&fetch, 1});
+  const window_entry entry = window_entry::unpack(entry_);
+  const std::uintptr_t sp = stack_high_ - entry.offset;
+  const op copy = get_op(net_.stack(victim), stack_bytes_ - entry.offset, reinterpret_cast<void*>(sp), entry.bytes);
+  round_trip({&copy, 1});
+  unlock();
+  got = {sp, sp + entry.bytes};
+  return steal_result::taken;
+}
+
+}  // namespace tobi::tasks

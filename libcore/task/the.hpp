@@ -1,0 +1,67 @@
+// The baseline deque: Cilk's THE protocol over one-sided operations, as in the uni-address paper (figures 4 to 6, table
+// 3).
+//
+// Every fork makes a record and pushes an entry to registered memory, every return pops it with a full fence, and a
+// thief takes a lock, moves the head, looks at the tail again, copies and unlocks: an empty check and five dependent
+// round trips more. It is here to be measured against. It shares the default's fork path and asks for every fork and
+// return through it, which costs it a few calls that a fork path of its own would not have.
+#pragma once
+
+#include "libcore/task/deque.hpp"
+#include "libcore/task/fabric.hpp"
+#include "libcore/task/steal_word.hpp"
+#include "libcore/task/window.hpp"
+
+namespace tobi::tasks {
+
+/// What thieves of the THE deque see. head .. tail-1 are there to be taken; indices grow, slots are modulo `entries`.
+struct the_area {
+  static constexpr std::uint64_t entries = 1u << 16;
+  std::uint64_t lock;  // 0: free. Taken by the fetch-and-add that found 0, released by a put of 0
+  std::uint64_t head;
+  std::uint64_t tail;
+  std::uint64_t unused[5];
+  std::uint64_t entry[entries];
+};
+
+class the final : public deque {
+ public:
+  the(arch::hot_state& hot, std::uintptr_t* slot_memory, fabric& net, steal_window& window, the_area& area,
+      record_source& records, std::uintptr_t stack_high, std::size_t stack_bytes) noexcept;
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "the"; }
+  [[nodiscard]] counters counts() const noexcept override { return counters_; }
+  void reset(std::uintptr_t base, std::uint64_t die_record) noexcept override;
+  void forked() noexcept override;
+  void serve() noexcept override {}
+  bool take_back(std::uintptr_t sp) noexcept override;
+  bool pop(std::uintptr_t sp) noexcept override { return take_back(sp); }
+  void push_again() noexcept override;
+  [[nodiscard]] bool at_base() const noexcept override { return slots_.empty(); }
+  [[nodiscard]] std::uintptr_t task_base() const noexcept override { return slots_.top_sp(); }
+  [[nodiscard]] std::uint64_t die_record() const noexcept override { return newest_record_; }
+  [[nodiscard]] bool quiet() const noexcept override;
+  steal_result steal(int victim, stolen& got) override;
+
+ private:
+  bool pop_tail() noexcept;
+
+  arch::hot_state& hot_;
+  slots slots_;
+  fabric& net_;
+  the_area& area_;
+  record_source& records_;
+  std::uintptr_t stack_high_;
+  std::size_t stack_bytes_;
+  location area_here_;
+  std::uint64_t newest_record_ = 0;
+  counters counters_;
+  // Thief's buffers.
+  std::uint64_t seen_[3]{};  // lock, head, tail
+  std::uint64_t found_ = 0;
+  std::uint64_t head_ = 0;
+  std::uint64_t entry_ = 0;
+  std::uint64_t zero_ = 0;
+};
+
+}  // namespace tobi::tasks

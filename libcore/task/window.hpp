@@ -1,0 +1,83 @@
+// The steal window: all that a thief sees of a victim's deque, in one cache line, and the words that it writes.
+//
+//   W = {tag:16, top:24, split:24}      thieves may take top .. split-1; everything changes it by compare-and-swap
+//   entry = {seq:16, kind:2, bytes:23, offset:23}, bytes and offset in units of 16, offset below the stack's top
+//
+// Indices only grow (modulo 2^24) and name ring slots modulo `ring`. An entry is one word, so that a remote read takes
+// it whole; its seq is the low bits of its index, so that a reader that got the line's words from different moments,
+// which a NIC may give it, sees that they do not fit. The tag changes with every successful change of W, so a claim
+// that was computed from an old line fails.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tobi::tasks {
+
+inline constexpr std::uint32_t ring = 4;
+inline constexpr std::uint64_t index_mask = (1u << 24) - 1;
+inline constexpr std::size_t entry_unit = 16;
+inline constexpr std::size_t stack_limit = entry_unit << 23;  // 128 MiB: what 23 bits of units reach
+
+/// Bits of the doorbell word. Each is a byte of its own, so that a put can set it without an atomic.
+enum class bell : std::uint8_t { publish = 0, sticky = 7 };
+
+struct alignas(64) steal_window {
+  // What thieves read, in one get.
+  std::uint64_t word;         // W
+  std::uint64_t entry[ring];  // of the indices top .. split-1, at index % ring
+  std::uint64_t busy;         // 1: the owner runs a task, so ringing makes sense
+  std::uint64_t doorbell;     // bell bytes; the owner looks at each fork
+  std::uint64_t unused;
+  // What thieves write (ack) and the second line of an evacuated entry (image).
+  std::uint64_t ack[ring];    // index + 1 of the last entry copied out of this slot
+  std::uint64_t image[ring];  // kind evacuated: location of the image
+};
+static_assert(sizeof(steal_window) == 128);
+inline constexpr std::size_t window_line_bytes = offsetof(steal_window, ack);
+
+struct window_word {
+  std::uint64_t tag, top, split;
+
+  static constexpr window_word unpack(std::uint64_t w) noexcept {
+    return {w >> 48, (w >> 24) & index_mask, w & index_mask};
+  }
+  [[nodiscard]] constexpr std::uint64_t pack() const noexcept {
+    return (tag & 0xffff) << 48 | (top & index_mask) << 24 | (split & index_mask);
+  }
+  [[nodiscard]] constexpr std::uint64_t size() const noexcept { return (split - top) & index_mask; }
+  [[nodiscard]] constexpr window_word claimed() const noexcept { return {tag + 1, (top + 1) & index_mask, split}; }
+  [[nodiscard]] constexpr window_word published() const noexcept { return {tag + 1, top, (split + 1) & index_mask}; }
+  [[nodiscard]] constexpr window_word reclaimed() const noexcept { return {tag + 1, top, (split - 1) & index_mask}; }
+};
+
+enum class entry_kind : std::uint8_t { in_place = 0, evacuated = 1 };
+
+struct window_entry {
+  std::uint64_t seq;
+  entry_kind kind;
+  std::uint64_t bytes;   // of stack
+  std::uint64_t offset;  // from the top of the stack region down to the saved stack pointer
+
+  static constexpr window_entry unpack(std::uint64_t e) noexcept {
+    constexpr std::uint64_t mask23 = (1u << 23) - 1;
+    return {e >> 48, static_cast<entry_kind>((e >> 46) & 3), ((e >> 23) & mask23) * entry_unit,
+            (e & mask23) * entry_unit};
+  }
+  [[nodiscard]] constexpr std::uint64_t pack() const noexcept {
+    return (seq & 0xffff) << 48 | static_cast<std::uint64_t>(kind) << 46 | (bytes / entry_unit) << 23 |
+           offset / entry_unit;
+  }
+  /// Whether this entry is that of INDEX and means something; a torn or stale line is refused here.
+  [[nodiscard]] constexpr bool fits(std::uint64_t index, std::size_t stack_bytes) const noexcept {
+    return seq == (index & 0xffff) && bytes != 0 && bytes <= offset && offset <= stack_bytes;
+  }
+};
+
+/// A window in which nothing is published and every slot looks acknowledged.
+constexpr void clear_window(steal_window& w) noexcept {
+  w = steal_window{};
+  for (std::uint64_t s = 0; s < ring; ++s) w.ack[s] = (s + 1 - ring) & index_mask;
+}
+
+}  // namespace tobi::tasks

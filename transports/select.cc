@@ -1,0 +1,41 @@
+// The registry: one visible array, in order of preference, and the choice from it.
+#include "libcore/base/log.hpp"
+#include "transports/self/self.hpp"
+#include "transports/shm/shm.hpp"
+#include "transports/transport.hpp"
+
+namespace tobi::transports {
+
+namespace {
+
+constexpr registry_entry entries[] = {
+    {"self", "one worker alone, no fabric: the template for a port", self::unusable, self::create},
+    {"shm", "workers of one node, by mapping each other's memory", shm::unusable, shm::create},
+};
+
+}  // namespace
+
+std::span<const registry_entry> registry() { return entries; }
+
+std::unique_ptr<transport> select(std::string_view named, const context& where) {
+  std::string names;
+  std::string reasons;
+  for (const registry_entry& entry : entries) {
+    names.append(names.empty() ? "" : ", ").append(entry.name);
+    if (named != "auto" && named != entry.name) continue;
+    const std::string why_not = entry.unusable(where);
+    if (why_not.empty()) {
+      base::log(base::log_level::info, "transport " + std::string(entry.name) + ": " +
+                                           (named == "auto" ? "the first usable one" + reasons : "asked for") + ".");
+      return entry.create(where);
+    }
+    if (named == entry.name) {
+      base::fatal("TOBI_TRANSPORT=" + std::string(named) + " cannot be used: " + why_not + ".", base::exit_usage);
+    }
+    reasons.append("; ").append(entry.name).append(" is not: ").append(why_not);
+  }
+  if (named == "auto") base::fatal("no transport can serve this job" + reasons + ".");
+  base::fatal("TOBI_TRANSPORT=" + std::string(named) + " is not auto or one of " + names + ".", base::exit_usage);
+}
+
+}  // namespace tobi::transports

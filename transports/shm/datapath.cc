@@ -1,0 +1,21 @@
+// shm: the operations, on the mapped memory.
+#include "transports/cpu_ops.hpp"
+#include "transports/shm/shm.hpp"
+
+namespace tobi::transports::shm {
+
+status shm_transport::post(int rank, std::span<const op> ops) noexcept {
+  if (ops.empty() || ops.size() > caps_.chain_max) return status::invalid;
+  for (const op& o : ops) {
+    if (o.region >= regions_.size()) return status::invalid;
+    const region& r = regions_[o.region];
+    if (r.rank != rank || !in_range(o, r.bytes, caps_.put_max)) return status::invalid;
+  }
+  execute(ops, [this](region_id id) { return regions_[id].base; });
+  return status::ok;
+}
+
+// Every operation was complete when post() returned.
+status shm_transport::flush(int rank) noexcept { return rank >= 0 && rank < size_ ? status::ok : status::invalid; }
+
+}  // namespace tobi::transports::shm

@@ -1,0 +1,163 @@
+// The contract between the runtime and a fabric. One instance a worker, used by one thread, no locks
+// inside. No operation blocks: what cannot be posted now answers `again` and has had no effect.
+//
+// Two rules carry everything else:
+//   1. A chain is executed at the target in order: an operation of the chain takes effect, or reads, after
+//      the ones before it have taken effect. Chains to one peer that were posted apart are not ordered.
+//   2. A posted operation is complete, at the target and in the initiator's buffers, once flush(peer) has
+//      answered ok. Until then the runtime owns none of the buffers that it named, except those of inline puts.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "libcore/base/status.hpp"
+
+namespace tobi::transports {
+
+/// Between whom an atomic operation of this transport is atomic. `domain`: only operations through the
+/// same device, so no CPU instruction may change such a word; `host`: CPU instructions too.
+enum class amo_scope : std::uint8_t { none, domain, host };
+
+/// What works here. A field is set if and only if the operation works: tobi-conform tests both ways.
+struct capabilities {
+  bool put_notify = false;      // put_notify() and poll_notice()
+  bool notify_ordered = false;  // a notice arrives after every earlier put to that peer is visible
+  bool fetch_add = false;       // op_kind::fetch_add
+  bool compare_swap = false;    // op_kind::compare_swap
+  amo_scope scope = amo_scope::none;
+  bool passive_rma = false;      // puts and gets complete although the target never polls
+  bool passive_amo = false;      // atomics do
+  bool direct_map = false;       // map() can answer a pointer
+  bool reg_any_va = false;       // any memory can be registered, not only memory with a descriptor
+  bool chain = false;            // chains longer than one operation
+  bool wait_fd = false;          // wait_fd() answers a descriptor to sleep on
+  bool peer_errors = false;      // a dead peer is reported as peer_lost
+  std::uint32_t inline_max = 0;  // puts up to this size release their buffer at once
+  std::uint32_t chain_max = 1;   // operations in one chain
+  std::uint64_t put_max = 0;     // bytes in one put or get
+  std::uint32_t msg_max = 0;     // bytes beside a notice
+  std::uint32_t alignment = 1;   // of addresses and sizes of put and get; atomics need 8
+};
+
+/// Memory of this process to be reached by others. A transport that maps needs `fd` and `fd_offset`.
+struct memory {
+  void* base = nullptr;
+  std::size_t bytes = 0;
+  int fd = -1;
+  std::uint64_t fd_offset = 0;
+};
+
+/// What a peer needs to reach a region: opaque bytes, exchanged by the caller.
+struct region_key {
+  std::array<std::byte, 48> bytes{};
+};
+/// A region of a peer, attached. Small and dense: the caller indexes tables with it.
+using region_id = std::uint32_t;
+
+enum class op_kind : std::uint8_t { put, get, fetch_add, compare_swap };
+
+/// One operation. `remote` is a byte offset in the peer's region. Atomics work on one aligned 64-bit
+/// word and write the value found there to `local`.
+struct op {
+  op_kind kind = op_kind::get;
+  bool guard = false;  // compare_swap: when it fails the initiator needs nothing of what follows in
+                       // the chain, so a transport that can stop there may
+  region_id region = 0;
+  std::uint64_t remote = 0;
+  void* local = nullptr;       // put: source; get: destination; atomics: the value found
+  std::uint64_t bytes = 0;     // put, get
+  std::uint64_t operand = 0;   // fetch_add: what is added; compare_swap: what is stored
+  std::uint64_t expected = 0;  // compare_swap
+};
+
+/// A message that came with put_notify.
+struct notice {
+  int rank = -1;
+  std::uint64_t data = 0;
+};
+
+class transport {
+ public:
+  virtual ~transport() = default;
+
+  // --- setup -------------------------------------------------------------------------------------
+  [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  [[nodiscard]] virtual const capabilities& caps() const noexcept = 0;
+  /// What connect() of the peers needs to know of this worker: opaque bytes.
+  [[nodiscard]] virtual std::string address() const = 0;
+  /// Takes the addresses of all ranks, in order. Connections may be made later, on first use.
+  virtual status connect(std::span<const std::string> addresses) = 0;
+  /// Makes MEMORY reachable. The caller owns it and keeps it until deregister_memory.
+  virtual status register_memory(const memory& local, region_key& key) = 0;
+  virtual status deregister_memory(const region_key& key) = 0;
+  /// Makes a peer's region usable here, for operations to that RANK alone.
+  virtual status attach(int rank, const region_key& key, region_id& id) = 0;
+  /// The address of a peer's region in this process, or null where memory is not shared directly.
+  [[nodiscard]] virtual std::byte* map(region_id id) noexcept = 0;
+
+  // --- data --------------------------------------------------------------------------------------
+  /// Posts OPS to RANK as one chain (rule 1). All or nothing. `invalid`: out of the region's range, misaligned,
+  /// longer than chain_max or put_max; `unsupported`: an operation that caps() does not claim.
+  virtual status post(int rank, std::span<const op> ops) noexcept = 0;
+  /// ok: everything posted to RANK is complete (rule 2); again: not yet. Makes progress itself.
+  virtual status flush(int rank) noexcept = 0;
+  /// A put whose completion at the target shows there as a notice that carries DATA.
+  virtual status put_notify(int rank, const op&, std::uint64_t) noexcept {
+    (void)rank;
+    return status::unsupported;
+  }
+  /// ok and a notice, or again when none has come.
+  virtual status poll_notice(notice&) noexcept { return status::unsupported; }
+  /// Moves what the transport has under way, for fabrics that do not move by themselves.
+  virtual void progress() noexcept {}
+  /// A descriptor that becomes readable when progress() would do something, or -1.
+  [[nodiscard]] virtual int wait_fd() const noexcept { return -1; }
+
+  // --- the single operations, as chains of one -----------------------------------------------------
+  status put(int rank, region_id region, std::uint64_t remote, const void* local, std::uint64_t bytes) noexcept {
+    const op one{op_kind::put, false, region, remote, const_cast<void*>(local), bytes, 0, 0};
+    return post(rank, {&one, 1});
+  }
+  status get(int rank, region_id region, std::uint64_t remote, void* local, std::uint64_t bytes) noexcept {
+    const op one{op_kind::get, false, region, remote, local, bytes, 0, 0};
+    return post(rank, {&one, 1});
+  }
+  status fetch_add(int rank, region_id region, std::uint64_t remote, std::uint64_t operand,
+                   std::uint64_t* old) noexcept {
+    const op one{op_kind::fetch_add, false, region, remote, old, 8, operand, 0};
+    return post(rank, {&one, 1});
+  }
+  status compare_swap(int rank, region_id region, std::uint64_t remote, std::uint64_t expected, std::uint64_t desired,
+                      std::uint64_t* old) noexcept {
+    const op one{op_kind::compare_swap, false, region, remote, old, 8, desired, expected};
+    return post(rank, {&one, 1});
+  }
+};
+
+/// What a transport is created with; everything else it finds out itself.
+struct context {
+  int rank = 0;
+  int size = 1;
+  bool single_node = true;  // all ranks are on this node
+};
+
+/// A row of the registry (transports/select.cc): one visible array, in order of preference.
+struct registry_entry {
+  std::string_view name;
+  std::string_view summary;
+  /// "" when it can serve this job, else one sentence that says why not.
+  std::string (*unusable)(const context&);
+  std::unique_ptr<transport> (*create)(const context&);
+};
+[[nodiscard]] std::span<const registry_entry> registry();
+/// The transport NAMED, or the first usable one for "auto"; says which and why at log level info. Fatal, with
+/// the reason and the good names, when there is none.
+[[nodiscard]] std::unique_ptr<transport> select(std::string_view named, const context& where);
+
+}  // namespace tobi::transports

@@ -2,117 +2,170 @@
 
 #include <hwloc.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 
 namespace tobi::arch {
 
 namespace {
 
-double read_cpu_quota() {
-  // Control groups version 2: "max 100000" or "200000 100000". Version 1: two files, a quota of -1 for none.
-  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2) {
-    std::string quota;
-    double period = 0;
-    if (v2 >> quota >> period && quota != "max" && period > 0) return std::stod(quota) / period;
-    return 0;
-  }
-  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-  std::ifstream period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  double quota = 0;
-  double period = 0;
-  if (quota_file >> quota && period_file >> period && quota > 0 && period > 0) return quota / period;
-  return 0;
-}
+using bitmap = std::unique_ptr<hwloc_bitmap_s, void (*)(hwloc_bitmap_t)>;
+using topology_handle = std::unique_ptr<hwloc_topology, void (*)(hwloc_topology_t)>;
 
 int ancestor_id(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_obj_t of) {
   const hwloc_obj_t found = hwloc_get_ancestor_obj_by_type(topology, type, of);
   return found == nullptr ? -1 : static_cast<int>(found->logical_index);
 }
 
-void guess_from_affinity(machine& m) {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  sched_getaffinity(0, sizeof allowed, &allowed);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &allowed)) m.cores.push_back({cpu, cpu, -1, -1, -1});
+std::string info_of(hwloc_obj_t o, const char* name) {
+  const char* value = o == nullptr ? nullptr : hwloc_obj_get_info_by_name(o, name);
+  return value == nullptr ? "" : value;
+}
+
+std::string read_cpu_model(hwloc_topology_t topology) {
+  const hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
+  for (const hwloc_obj_t o : {package, hwloc_get_root_obj(topology)}) {
+    if (std::string model = info_of(o, "CPUModel"); !model.empty()) return model;
+    // AArch64 kernels give numbers instead of a name.
+    const std::string implementer = info_of(o, "CPUImplementer");
+    if (!implementer.empty()) return "implementer " + implementer + " part " + info_of(o, "CPUPart");
   }
-  m.cores_total = static_cast<int>(m.cores.size());
+  return "";
+}
+
+// hwloc_topology_init() opens every plugin that is installed, and those for graphics and XML pull in libraries that
+// take tens of milliseconds to load, for objects that are filtered out below. It takes their place from the environment
+// only. No thread exists yet that could look at the environment at the same time: workers are forked from here.
+int init_without_plugins(hwloc_topology_t* topology) {
+  constexpr const char* name = "HWLOC_PLUGINS_PATH";
+  const bool mine = std::getenv(name) == nullptr;
+  if (mine) setenv(name, "", 0);
+  const int result = hwloc_topology_init(topology);
+  if (mine) unsetenv(name);
+  return result;
+}
+
+// What the process may use when hwloc cannot say. The mask is asked for with growing room: kernels refuse one that is
+// smaller than their own.
+void guess_from_affinity(machine& m) {
+  m.cores.clear();
+  for (int room = 1024; room <= 1 << 20; room *= 2) {
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mine(CPU_ALLOC(static_cast<std::size_t>(room)),
+                                                                [](cpu_set_t* set) { CPU_FREE(set); });
+    const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(room));
+    CPU_ZERO_S(bytes, mine.get());
+    if (sched_getaffinity(0, bytes, mine.get()) != 0) continue;
+    for (int cpu = 0; cpu < room; ++cpu) {
+      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, mine.get())) m.cores.push_back({cpu, cpu, -1, -1, -1});
+    }
+    break;
+  }
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  m.cores_total = online > 0 ? static_cast<int>(online) : static_cast<int>(m.cores.size());
 }
 
 void read_cores(hwloc_topology_t topology, machine& m) {
-  const std::unique_ptr<hwloc_bitmap_s, void (*)(hwloc_bitmap_t)> mine(hwloc_bitmap_alloc(), hwloc_bitmap_free);
-  if (hwloc_get_cpubind(topology, mine.get(), HWLOC_CPUBIND_PROCESS) != 0) {
-    hwloc_bitmap_copy(mine.get(), hwloc_topology_get_allowed_cpuset(topology));
+  // The calling thread's mask is what forked workers inherit. A topology of another machine has none.
+  const bitmap mine(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topology)), hwloc_bitmap_free);
+  const bitmap inherited(hwloc_bitmap_alloc(), hwloc_bitmap_free);
+  if (hwloc_topology_is_thissystem(topology) != 0 &&
+      hwloc_get_cpubind(topology, inherited.get(), HWLOC_CPUBIND_THREAD) == 0) {
+    hwloc_bitmap_and(mine.get(), mine.get(), inherited.get());
   }
   // Where the machine reports no cores (some containers do), its hardware threads serve as such.
   const bool has_cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0;
   const hwloc_obj_type_t type = has_cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
   m.cores_total = hwloc_get_nbobjs_by_type(topology, type);
   for (hwloc_obj_t o = nullptr; (o = hwloc_get_next_obj_by_type(topology, type, o)) != nullptr;) {
-    const std::unique_ptr<hwloc_bitmap_s, void (*)(hwloc_bitmap_t)> usable(hwloc_bitmap_dup(o->cpuset),
-                                                                           hwloc_bitmap_free);
+    const bitmap usable(hwloc_bitmap_dup(o->cpuset), hwloc_bitmap_free);
     hwloc_bitmap_and(usable.get(), usable.get(), mine.get());
     const int cpu = hwloc_bitmap_first(usable.get());
     if (cpu < 0) continue;
-    int numa = -1;
-    if (o->nodeset != nullptr) numa = hwloc_bitmap_first(o->nodeset);
+    const int numa = o->nodeset != nullptr ? hwloc_bitmap_first(o->nodeset) : -1;
     m.cores.push_back({cpu, static_cast<int>(o->logical_index), ancestor_id(topology, HWLOC_OBJ_L3CACHE, o), numa,
                        ancestor_id(topology, HWLOC_OBJ_PACKAGE, o)});
   }
 }
 
-machine read_machine() {
-  machine m;
-  m.cpu_quota = read_cpu_quota();
-  hwloc_topology_t topology = nullptr;
-  if (hwloc_topology_init(&topology) != 0) {
-    m.error = std::string("hwloc_topology_init: ") + std::strerror(errno);
-    guess_from_affinity(m);
-    return m;
-  }
-  // Only what read_cores() looks at: devices and the small caches take most of the time of a full discovery.
+// Only what read_cores() looks at. The cpuid backend is left out by DONT_CHANGE_BINDING: it moves this thread over all
+// cores, one by one, to learn what /sys has said already.
+bool load(hwloc_topology_t topology) {
   hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
   for (const hwloc_obj_type_t keep : {HWLOC_OBJ_CORE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_PACKAGE}) {
     hwloc_topology_set_type_filter(topology, keep, HWLOC_TYPE_FILTER_KEEP_ALL);
   }
-  if (hwloc_topology_load(topology) != 0) {
-    m.error = std::string("hwloc_topology_load: ") + std::strerror(errno);
-    guess_from_affinity(m);
-  } else {
-    read_cores(topology, m);
-    const char* model = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology), "CPUModel");
-    const hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
-    if (model == nullptr && package != nullptr) model = hwloc_obj_get_info_by_name(package, "CPUModel");
-    if (model != nullptr) m.cpu_model = model;
-    if (m.cores.empty()) {
-      m.error = "hwloc found no core that this process may use";
-      guess_from_affinity(m);
-    }
-  }
-  hwloc_topology_destroy(topology);
-  return m;
+  constexpr unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING |
+                                  HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
+                                  HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS;
+  hwloc_topology_set_flags(topology, flags);
+  return hwloc_topology_load(topology) == 0;
+}
+
+void fail(machine& m, const std::string& what) {
+  m.error = what;
+  guess_from_affinity(m);
 }
 
 }  // namespace
+
+machine read_machine(const std::string& synthetic) {
+  machine m;
+  if (synthetic.empty()) m.cpu_quota = cgroup_cpu_quota();
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  if (pages > 0) m.memory_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+
+  hwloc_topology_t raw = nullptr;
+  if (init_without_plugins(&raw) != 0) {
+    fail(m, std::string("hwloc cannot start (") + std::strerror(errno) + ")");
+    return m;
+  }
+  const topology_handle topology(raw, hwloc_topology_destroy);
+  if (!synthetic.empty() && hwloc_topology_set_synthetic(raw, synthetic.c_str()) != 0) {
+    fail(m, "hwloc does not understand the description " + synthetic);
+  } else if (!load(raw)) {
+    fail(m, std::string("hwloc cannot read the machine (") + std::strerror(errno) + ")");
+  } else {
+    read_cores(raw, m);
+    m.cpu_model = read_cpu_model(raw);
+    if (m.cores.empty()) fail(m, "hwloc found no core that this process may use");
+  }
+  return m;
+}
 
 const machine& this_machine() {
   static const machine read = read_machine();
   return read;
 }
 
-int worker_cores() {
-  const machine& m = this_machine();
+int worker_cores(const machine& m) noexcept {
   int cores = static_cast<int>(m.cores.size());
-  if (m.cpu_quota > 0) {
-    const int worth = static_cast<int>(std::ceil(m.cpu_quota));
-    if (worth < cores) cores = worth;
-  }
+  if (m.cpu_quota > 0 && m.cpu_quota < cores) cores = static_cast<int>(std::ceil(m.cpu_quota));
   return cores < 1 ? 1 : cores;
+}
+int worker_cores() { return worker_cores(this_machine()); }
+
+double cgroup_cpu_quota(const cgroup_files& files) {
+  double smallest = 0;
+  visit_cgroup_levels(files, "cpu", [&](const std::string& folder, int version) {
+    double quota = 0;
+    double period = 0;
+    if (version == 2) {
+      // "max 100000" or "200000 100000"; "max" does not read as a number.
+      std::ifstream both(folder + "/cpu.max");
+      both >> quota >> period;
+    } else {
+      // A quota of -1 for none.
+      std::ifstream(folder + "/cpu.cfs_quota_us") >> quota;
+      std::ifstream(folder + "/cpu.cfs_period_us") >> period;
+    }
+    if (quota > 0 && period > 0 && (smallest == 0 || quota / period < smallest)) smallest = quota / period;
+  });
+  return smallest;
 }
 
 int distance(const core& a, const core& b) noexcept {
@@ -122,11 +175,13 @@ int distance(const core& a, const core& b) noexcept {
 }
 
 std::string bind_to_cpu(int os_cpu) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(static_cast<unsigned>(os_cpu), &one);
-  if (sched_setaffinity(0, sizeof one, &one) == 0) return "";
-  return std::strerror(errno);
+  if (os_cpu < 0) return "no such cpu";
+  const auto cpu = static_cast<std::size_t>(os_cpu);
+  const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> one(CPU_ALLOC(cpu + 1), [](cpu_set_t* set) { CPU_FREE(set); });
+  const std::size_t bytes = CPU_ALLOC_SIZE(cpu + 1);
+  CPU_ZERO_S(bytes, one.get());
+  CPU_SET_S(cpu, bytes, one.get());
+  return sched_setaffinity(0, bytes, one.get()) == 0 ? "" : std::strerror(errno);
 }
 
 }  // namespace tobi::arch

@@ -1,0 +1,1 @@
+lib_sources += arch/topology.cc arch/pages.cc arch/$(ARCH)/context.S

@@ -1,0 +1,1 @@
+lib_sources += bootstrap/fork/fork.cc bootstrap/fork/death.cc

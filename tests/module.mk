@@ -1,0 +1,2 @@
+conformance_sources :=
+test_programs :=

@@ -1,0 +1,57 @@
+#include "tools/bench/answers.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "tools/bench/trees.hpp"
+
+namespace tobi_bench {
+
+namespace {
+
+// Ways to place n queens, n from 1 (the sequence A000170).
+constexpr std::array<std::uint64_t, 20> queens{1,       0,        0,        2,         10,         4,          40,
+                                               92,      352,      724,      2680,      14200,      73712,      365596,
+                                               2279184, 14772512, 95815104, 666090624, 4968057848, 39029188884};
+
+std::uint64_t fibonacci(std::uint64_t n) {
+  std::uint64_t a = 0;
+  std::uint64_t b = 1;
+  for (; n > 0; --n) {
+    const std::uint64_t next = a + b;
+    a = b;
+    b = next;
+  }
+  return a;
+}
+
+std::uint64_t tasks_of_btc(std::uint64_t depth, std::uint64_t iter) {
+  std::uint64_t tasks = 1;
+  for (std::uint64_t d = 0; d < depth; ++d) tasks = tasks * 2 * iter + 1;
+  return tasks;
+}
+
+std::uint64_t expected(const arguments& a) {
+  if (a.app == "fib") return fibonacci(a.n);
+  if (a.app == "btc") return tasks_of_btc(a.depth, a.iter);
+  return queens[a.n - 1];
+}
+
+}  // namespace
+
+std::optional<bool> known_answer(const arguments& a, std::uint64_t result, const tree_count& found) {
+  if (a.app != "uts") return result == expected(a);
+  if (a.tree_name.empty()) return std::nullopt;
+  const named_tree& known = *find_tree(a.tree_name);
+  return found.nodes == known.nodes && found.depth() == known.depth &&
+         (known.leaves == 0 || found.leaves() == known.leaves);
+}
+
+std::string expectation(const arguments& a) {
+  if (a.app != "uts") return fmt::format("{} is right", expected(a));
+  const named_tree& known = *find_tree(a.tree_name);
+  return fmt::format("{} nodes, {} leaves, depth {} are right", known.nodes, known.leaves, known.depth);
+}
+
+}  // namespace tobi_bench

@@ -1,0 +1,141 @@
+#include "tools/bench/arguments.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+#include "tools/bench/trees.hpp"
+
+namespace tobi_bench {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+  std::fprintf(stderr, "tobi-bench: %s (tobi-bench --help says more)\n", why.c_str());
+  std::exit(2);
+}
+
+std::string tree_names() {
+  std::string names;
+  for (const named_tree& t : named_trees()) names.append(names.empty() ? "" : ", ").append(t.name);
+  return names;
+}
+
+void common_options(CLI::App& app, arguments& a) {
+  app.add_option("--workers", a.workers, "processes (default: TOBI_WORKERS, or one a core)")
+      ->check(CLI::Range(1, 65535));
+  app.add_option("--repeat", a.repeat, "measured runs")->check(CLI::Range(1, 100000));
+  app.add_option("--warmup", a.warmup, "runs before them that are not counted")->check(CLI::Range(0, 100000));
+  app.add_flag("--json", a.json, "one JSON object a run");
+}
+
+void run_options(CLI::App& app, arguments& a) {
+  common_options(app, a);
+  app.add_flag("--serial", a.serial, "the same source with the runtime elided");
+  app.add_flag("--verify", a.verify, "compare with the known answer");
+  app.add_flag("--progress", a.progress, "a progress line, if standard error is a terminal");
+  app.add_flag("--efficiency", a.efficiency, "also run the elision, in turn, and compare");
+}
+
+void tree_options(CLI::App& app, arguments& a) {
+  auto* named = app.add_option("--tree", a.tree_name, "one of " + tree_names());
+  const auto own = [&](CLI::Option* o) { named->excludes(o); };
+  static int type = 1;
+  static int shape = 0;
+  tree& t = a.shape;
+  own(app.add_option("-t", type, "tree type: 0 binomial, 1 geometric, 2 hybrid, 3 balanced")->check(CLI::Range(0, 3)));
+  own(app.add_option("-b", t.b0, "branching factor of the root")->check(CLI::Range(0.0, 1e6)));
+  own(app.add_option("-r", t.root_seed, "seed of the root")->check(CLI::Range(0, 2147483647)));
+  own(app.add_option("-a", shape, "shape: 0 linear, 1 expdec, 2 cyclic, 3 fixed")->check(CLI::Range(0, 3)));
+  own(app.add_option("-d", t.gen_max, "depth that the shape refers to")->check(CLI::Range(1, 100000)));
+  own(app.add_option("-q", t.non_leaf_prob, "probability that a binomial node has children")
+          ->check(CLI::Range(0.0, 1.0)));
+  own(app.add_option("-m", t.non_leaf_children, "children of a binomial node that has some")
+          ->check(CLI::Range(0, 100)));
+  own(app.add_option("-f", t.shift_depth, "hybrid: share of the depth that is geometric")->check(CLI::Range(0.0, 1.0)));
+  own(app.add_option("-g", t.granularity, "hashes a node")->check(CLI::Range(1, 1000000)));
+  app.parse_complete_callback([&a] {
+    a.shape.type = static_cast<tree_type>(type);
+    a.shape.shape = static_cast<tree_shape>(shape);
+  });
+}
+
+// Answers that do not fit 64 bits are not computed.
+void check_btc(const arguments& a) {
+  long double tasks = 1;
+  for (std::uint64_t d = 0; d < a.depth; ++d) tasks = tasks * static_cast<long double>(2 * a.iter) + 1;
+  if (tasks > 9e18L) refuse("--depth and --iter make more tasks than 64 bits can count");
+}
+
+}  // namespace
+
+arguments parse(int argc, char** argv) {
+  arguments a;
+  CLI::App app("The programs of the uni-address and continuation-stealing papers.", "tobi-bench");
+  app.require_subcommand(1);
+
+  auto* fib = app.add_subcommand("fib", "Fibonacci numbers, a task a call");
+  fib->add_option("--n", a.n, "which one")->default_val(35)->check(CLI::Range(0, 90));
+  auto* btc = app.add_subcommand("btc", "binary task creation");
+  btc->add_option("--depth", a.depth, "levels below the root")->default_val(20)->check(CLI::Range(0, 62));
+  btc->add_option("--iter", a.iter, "times that each task forks two")->default_val(1)->check(CLI::Range(1, 1000000));
+  auto* nqueens = app.add_subcommand("nqueens", "queens on a board, a task a placement");
+  nqueens->add_option("--n", a.n, "size of the board")->default_val(12)->check(CLI::Range(1, 20));
+  auto* uts = app.add_subcommand("uts", "unbalanced tree search");
+  tree_options(*uts, a);
+  for (CLI::App* sub : {fib, btc, nqueens, uts}) run_options(*sub, a);
+
+  auto* peers = app.add_subcommand("peers", "the same program on serial, tobi, oneTBB and OpenMP, in turn");
+  peers->require_subcommand(1);
+  auto* peers_fib = peers->add_subcommand("fib", "Fibonacci numbers");
+  peers_fib->add_option("--n", a.n, "which one")->default_val(35)->check(CLI::Range(2, 90));
+  auto* peers_uts = peers->add_subcommand("uts", "unbalanced tree search");
+  peers_uts->add_option("--tree", a.tree_name, "one of " + tree_names());
+  for (CLI::App* sub : {peers_fib, peers_uts}) {
+    common_options(*sub, a);
+    sub->add_option("--only", a.only, "run this peer alone and print its seconds")->group("");
+  }
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    std::exit(app.exit(e));
+  } catch (const CLI::ParseError& e) {
+    std::string why = e.what();
+    for (char& c : why) c = c == '\n' ? ' ' : c;
+    refuse(why);
+  }
+
+  a.peers = peers->parsed();
+  for (const CLI::App* sub : {fib, btc, nqueens, uts, peers_fib, peers_uts}) {
+    if (sub->parsed()) a.app = sub->get_name();
+  }
+  if (a.app == "uts") {
+    const bool own_flags =
+        uts->parsed() && uts->count_all() > 1 && a.tree_name.empty() &&
+        (uts->count("-t") + uts->count("-b") + uts->count("-r") + uts->count("-a") + uts->count("-d") +
+         uts->count("-q") + uts->count("-m") + uts->count("-f") + uts->count("-g")) > 0;
+    if (!own_flags) {
+      if (a.tree_name.empty()) a.tree_name = "T1";
+      const named_tree* known = find_tree(a.tree_name);
+      if (known == nullptr) refuse("--tree " + a.tree_name + " is not one of " + tree_names());
+      a.shape = known->shape;
+    } else if (a.shape.type == tree_type::binomial && a.shape.non_leaf_prob * a.shape.non_leaf_children >= 1.0) {
+      refuse("a binomial tree with -q times -m of 1 or more does not end");
+    }
+  }
+  if (a.app == "btc") check_btc(a);
+  return a;
+}
+
+std::string describe(const arguments& a) {
+  if (a.app == "btc") return "depth=" + std::to_string(a.depth) + " iter=" + std::to_string(a.iter);
+  if (a.app != "uts") return "n=" + std::to_string(a.n);
+  if (!a.tree_name.empty()) return "tree=" + a.tree_name;
+  const tree& t = a.shape;
+  return "t=" + std::to_string(static_cast<int>(t.type)) + " a=" + std::to_string(static_cast<int>(t.shape)) +
+         " b=" + std::to_string(t.b0) + " d=" + std::to_string(t.gen_max) + " r=" + std::to_string(t.root_seed) +
+         " q=" + std::to_string(t.non_leaf_prob) + " m=" + std::to_string(t.non_leaf_children);
+}
+
+}  // namespace tobi_bench

@@ -1,0 +1,38 @@
+// What the user asked tobi-bench for. Parsed and checked before any process is forked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tools/bench/apps/tree.hpp"
+
+namespace tobi_bench {
+
+struct arguments {
+  std::string app;  // fib, btc, uts, nqueens
+  bool peers = false;
+  std::string only;  // peers: run this one peer and print its seconds (the child process of a measurement)
+
+  int workers = 0;  // 0: the runtime decides
+  int repeat = 1;
+  int warmup = 0;
+  bool serial = false;
+  bool verify = false;
+  bool json = false;
+  bool progress = false;
+  bool efficiency = false;
+
+  std::uint64_t n = 0;  // fib, nqueens
+  std::uint64_t depth = 0;
+  std::uint64_t iter = 1;
+  std::string tree_name;  // empty: own flags
+  tree shape;
+};
+
+/// Never returns on a bad argument: one sentence on standard error, status 2.
+arguments parse(int argc, char** argv);
+
+/// "n=35", "tree=T1": how a run is named in tables and JSON.
+std::string describe(const arguments& a);
+
+}  // namespace tobi_bench

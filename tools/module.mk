@@ -1,0 +1,24 @@
+# Each tool is a folder. Tools link the static library, so that they run from anywhere.
+info_sources    := tools/info/main.cc
+conform_sources := tools/conform/main.cc $(conformance_sources)
+bench_apps      := tools/bench/apps/fib.cc tools/bench/apps/btc.cc tools/bench/apps/uts.cc tools/bench/apps/nqueens.cc
+bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/arguments.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/progress.cc tools/bench/peers.cc \
+                   tools/bench/peers/openmp.cc $(if $(HAVE_tbb),tools/bench/peers/onetbb.cc) $(bench_apps)
+example_sources := tools/examples/fib.cc tools/examples/pi.cc tools/examples/wavefront.cc
+
+flags_tools_bench       := -DFMT_HEADER_ONLY $(if $(HAVE_tbb),-DTOBI_HAVE_TBB)
+flags_tools_info        := -DFMT_HEADER_ONLY
+flags_tools_bench_peers := -fopenmp
+
+tool_programs    := $(OUT)/bin/tobi-info $(OUT)/bin/tobi-conform $(OUT)/bin/tobi-bench
+example_programs := $(patsubst tools/examples/%.cc,$(OUT)/examples/%,$(example_sources))
+
+link = $(Q)mkdir -p $(@D) && printf '  %-5s %s\n' LINK $@ && $(CXX) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIB) $(LIBS) $(1)
+$(OUT)/bin/tobi-info: $(call objects,$(info_sources)) $(LIB)
+	$(call link)
+$(OUT)/bin/tobi-conform: $(call objects,$(conform_sources)) $(LIB)
+	$(call link)
+$(OUT)/bin/tobi-bench: $(call objects,$(bench_sources)) $(patsubst %.cc,$(OUT)/obj/%.elided.o,$(bench_apps)) $(LIB)
+	$(call link,-fopenmp $(if $(HAVE_tbb),-ltbb))
+$(OUT)/examples/%: $(OUT)/obj/tools/examples/%.o $(LIB)
+	$(call link)

@@ -32,7 +32,7 @@ std::string read_bracketed(const std::string& file) {
 
 // A mapping reserves its pages at once, so this answers without touching one.
 bool memfd_works(std::size_t page_bytes) {
-  const auto size_code = static_cast<unsigned>(std::countr_zero(page_bytes)) << MFD_HUGE_SHIFT;
+  const auto size_code = static_cast<unsigned>(std::countr_zero(page_bytes)) << MAP_HUGE_SHIFT;
   const int fd = memfd_create("tobi-pages", MFD_CLOEXEC | MFD_HUGETLB | size_code);
   if (fd < 0) return false;
   bool works = false;

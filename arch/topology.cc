@@ -99,10 +99,7 @@ bool load(hwloc_topology_t topology) {
   for (const hwloc_obj_type_t keep : {HWLOC_OBJ_CORE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_PACKAGE}) {
     hwloc_topology_set_type_filter(topology, keep, HWLOC_TYPE_FILTER_KEEP_ALL);
   }
-  constexpr unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING |
-                                  HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
-                                  HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS;
-  hwloc_topology_set_flags(topology, flags);
+  hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING);
   return hwloc_topology_load(topology) == 0;
 }
 

@@ -1,48 +1,50 @@
 // x86-64: fork, suspend, enter, leave (System V ABI). See arch/context.hpp for what each promises.
 //
 // Saved frame, from the saved stack pointer up:
-//    0 handle   8 record   16 die_record   24 r15   32 r14   40 r13   48 r12   56 rbx   64 rbp   72 return address
+//    0 handle   8 record   16 die_record   24 unused   32 rbp   40 return address
 // hot_state:   0 bottom   8 split_sp   16 doorbell   24 scheduler_sp   32 suspended_sp
 
-#define FRAME 72
+#define FRAME 40
 
 	.text
 
-	.macro save_registers
-	pushq	%rbp
+	.macro push_cfi register
+	pushq	%\register
 	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset rbp, 0
-	pushq	%rbx
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset rbx, 0
-	pushq	%r12
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset r12, 0
-	pushq	%r13
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset r13, 0
-	pushq	%r14
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset r14, 0
-	pushq	%r15
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset r15, 0
-	subq	$24, %rsp
-	.cfi_adjust_cfa_offset 24
+	.cfi_rel_offset \register, 0
+	.endm
+
+	.macro pop_cfi register
+	popq	%\register
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore \register
+	.endm
+
+	.macro hidden_function name
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+	.p2align 4
+\name:
 	.endm
 
 // registers2 tobi_fork(void* closure, handle* h, const task_type* type)
 //
-// The whole of a fork whose continuation nobody wants: save, store one deque entry, look at one word, call. The callee
-// preserves the callee-saved registers, so the way back restores only rbx, which held our deque slot meanwhile. A child
-// that has been moved returns here too, on another worker: then rsp is at or above split_sp, rbx is another process's,
-// and nothing above rsp is ours: the slow path takes over before anything is read.
+// The whole of a fork whose continuation nobody wants: store where it is, look at one word, call. It is called from an asm
+// statement that declares every register but rbp changed (tobi/detail/fork.hpp), so the compiler itself has put on the stack
+// what is alive there, and nothing else is saved: a frame of five words. rbp cannot be declared so where it is the frame
+// pointer. While the child runs, rbx, which the child preserves, holds our deque slot.
+//
+// A child that has been moved returns here too, on another worker: then rsp is at or above split_sp, rbx is another process's, and
+// nothing above rsp is ours: the slow path takes over before anything is read.
 	.globl	tobi_fork
 	.type	tobi_fork, @function
 	.p2align 6
 tobi_fork:
 	.cfi_startproc
-	save_registers
+	push_cfi rbp
+	subq	$32, %rsp
+	.cfi_adjust_cfa_offset 32
 	movq	tobi_hot(%rip), %rbx
 	movq	%rsi, (%rsp)
 	movq	%rsp, (%rbx)
@@ -57,10 +59,10 @@ tobi_fork:
 	jae	.Lreturn_slow
 	movq	%rbx, tobi_hot(%rip)
 .Lreturn:
-	movq	56(%rsp), %rbx
 	.cfi_remember_state
 	addq	$FRAME, %rsp
 	.cfi_def_cfa_offset 8
+	.cfi_restore rbp
 	ret
 	.cfi_restore_state
 
@@ -97,34 +99,23 @@ tobi_fork:
 	.size	tobi_fork, .-tobi_fork
 
 	.macro save_scheduler
-	save_registers
+	push_cfi rbp
+	push_cfi rbx
+	push_cfi r12
+	push_cfi r13
+	push_cfi r14
+	push_cfi r15
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
 	movq	%rsp, tobi_hot+24(%rip)
-	.endm
-
-	.macro restore_and_return
-	movq	24(%rsp), %r15
-	movq	32(%rsp), %r14
-	movq	40(%rsp), %r13
-	movq	48(%rsp), %r12
-	movq	56(%rsp), %rbx
-	movq	64(%rsp), %rbp
-	addq	$FRAME, %rsp
-	ret
-	.endm
-
-	.macro hidden_function name
-	.globl	\name
-	.hidden	\name
-	.type	\name, @function
-	.p2align 4
-\name:
 	.endm
 
 	hidden_function tobi_enter
 	.cfi_startproc
 	save_scheduler
-	movq	%rdi, %rsp
-	restore_and_return
+	movq	32(%rdi), %rbp
+	leaq	FRAME(%rdi), %rsp
+	ret
 	.cfi_endproc
 	.size	tobi_enter, .-tobi_enter
 
@@ -151,19 +142,50 @@ tobi_fork:
 	.cfi_endproc
 	.size	tobi_enter_root, .-tobi_enter_root
 
-	hidden_function tobi_suspend
-	.cfi_startproc
-	save_registers
-	movq	%rsp, tobi_hot+32(%rip)
-	jmp	tobi_leave
-	.cfi_endproc
-	.size	tobi_suspend, .-tobi_suspend
-
 	hidden_function tobi_leave
 	.cfi_startproc
 	movq	tobi_hot+24(%rip), %rsp
-	restore_and_return
+	.cfi_def_cfa_offset 64
+	.cfi_rel_offset rbp, 48
+	.cfi_rel_offset rbx, 40
+	.cfi_rel_offset r12, 32
+	.cfi_rel_offset r13, 24
+	.cfi_rel_offset r14, 16
+	.cfi_rel_offset r15, 8
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	pop_cfi	r15
+	pop_cfi	r14
+	pop_cfi	r13
+	pop_cfi	r12
+	pop_cfi	rbx
+	pop_cfi	rbp
+	ret
 	.cfi_endproc
 	.size	tobi_leave, .-tobi_leave
+
+// An ordinary function to its caller: it saves the callee-saved registers itself, above a frame like that of a fork.
+	hidden_function tobi_suspend
+	.cfi_startproc
+	push_cfi rbx
+	push_cfi r12
+	push_cfi r13
+	push_cfi r14
+	push_cfi r15
+	call	.Lsave_and_leave
+	pop_cfi	r15
+	pop_cfi	r14
+	pop_cfi	r13
+	pop_cfi	r12
+	pop_cfi	rbx
+	ret
+	.cfi_endproc
+	.size	tobi_suspend, .-tobi_suspend
+
+.Lsave_and_leave:
+	pushq	%rbp
+	subq	$32, %rsp
+	movq	%rsp, tobi_hot+32(%rip)
+	jmp	tobi_leave
 
 	.section .note.GNU-stack, "", @progbits

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 namespace tobi::base {
@@ -11,19 +13,48 @@ namespace {
 
 constexpr std::array<std::string_view, 5> level_names{"", "warning: ", "info: ", "debug: ", "trace: "};
 
+// What a pipe takes in one piece (PIPE_BUF): longer lines of several workers could interleave.
+constexpr std::size_t line_max = 4096;
+
 log_level threshold = log_level::warn;
 void (*fatal_hook)(int) = nullptr;
 // A plain array, not a string: signal handlers read it.
 std::array<char, 320> identity{};
 std::size_t identity_bytes = 0;
 
-void write_line(std::string_view line) noexcept {
-  while (!line.empty()) {
-    const ssize_t n = ::write(STDERR_FILENO, line.data(), line.size());
-    if (n <= 0) return;
-    line.remove_prefix(static_cast<std::size_t>(n));
+// A line on the stack, without allocation: errors are told in signal handlers and when memory has run out, too.
+class line {
+ public:
+  // Control characters would break the line, or the terminal: what users typed is quoted in messages.
+  void add(std::string_view text) noexcept {
+    for (const char c : text) {
+      if (used_ == text_.size() - ending.size()) {
+        cut_ = true;
+        return;
+      }
+      const auto code = static_cast<unsigned char>(c);
+      text_[used_++] = code < 0x20 || code == 0x7f ? '?' : c;
+    }
   }
-}
+  void write() noexcept {
+    const std::string_view end = cut_ ? ending : "\n";
+    used_ += end.copy(text_.data() + used_, end.size());
+    const char* at = text_.data();
+    while (used_ > 0) {
+      const ssize_t n = ::write(STDERR_FILENO, at, used_);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return;  // nobody listens; the exit status still says it
+      at += n;
+      used_ -= static_cast<std::size_t>(n);
+    }
+  }
+
+ private:
+  static constexpr std::string_view ending = "...\n";
+  std::array<char, line_max> text_;
+  std::size_t used_ = 0;
+  bool cut_ = false;
+};
 
 }  // namespace
 
@@ -41,11 +72,15 @@ std::string_view log_identity() noexcept { return {identity.data(), identity_byt
 
 void log(log_level level, std::string_view message) {
   if (!log_enabled(level)) return;
-  std::string line = "tobi: ";
-  line += level_names[static_cast<std::size_t>(level)];
-  if (identity_bytes != 0) line.append(log_identity()).append(": ");
-  line.append(message).append("\n");
-  write_line(line);
+  line out;
+  out.add("tobi: ");
+  out.add(level_names[static_cast<std::size_t>(level)]);
+  if (identity_bytes != 0) {
+    out.add(log_identity());
+    out.add(": ");
+  }
+  out.add(message);
+  out.write();
 }
 
 void set_fatal_hook(void (*hook)(int exit_status)) noexcept { fatal_hook = hook; }
@@ -56,9 +91,9 @@ void fatal(std::string_view message, int exit_status) {
   _exit(exit_status);
 }
 
-void assertion_failed(const char* condition, const char* why, const char* file, int line) {
-  fatal(std::string("a promise is broken: ") + why + " (" + condition + " at " + file + ":" + std::to_string(line) +
-        ").");
+void assertion_failed(const char* condition, const char* why, const char* file, int at_line) {
+  fatal(std::string("a promise is broken: ") + why + " (" + condition + " at " + file + ":" + std::to_string(at_line) +
+        "); this is a defect of Tobiuo, please report this line.");
 }
 
 }  // namespace tobi::base

@@ -4,8 +4,9 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
-#include <vector>
+#include <set>
 
 extern char** environ;
 
@@ -16,29 +17,25 @@ namespace {
 constexpr std::size_t kib = 1024;
 constexpr std::size_t mib = 1024 * kib;
 constexpr std::size_t gib = 1024 * mib;
-
-// A row of the table: how its text becomes a field of settings. `read` answers "" or what a good value is.
-struct row {
-  std::string_view name, type, choices, default_value, help;
-  std::string (*read)(std::string_view text, settings& into);
-};
-
-bool parse_integer(std::string_view text, std::int64_t& value) noexcept {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
-std::string read_size(std::string_view text, std::size_t low, std::size_t high, std::size_t& into) {
-  std::uint64_t bytes = 0;
-  if (!parse_size(text, bytes) || bytes < low || bytes > high) {
-    return "a size from " + format_size(low) + " to " + format_size(high) + ", such as " + format_size(low * 4);
-  }
-  into = bytes;
-  return "";
-}
+constexpr std::size_t stack_unit = 64 * kib;
 
 template <class T, std::size_t N>
-std::string read_choice(std::string_view text, const std::array<std::pair<std::string_view, T>, N>& choices, T& into) {
+using names = std::array<std::pair<std::string_view, T>, N>;
+
+constexpr names<deque_kind, 2> deque_names{{{"steal_word", deque_kind::steal_word}, {"the", deque_kind::the}}};
+constexpr names<pin_policy, 2> pin_names{{{"auto", pin_policy::automatic}, {"none", pin_policy::none}}};
+constexpr names<bool, 6> flag_names{
+    {{"0", false}, {"1", true}, {"off", false}, {"on", true}, {"false", false}, {"true", true}}};
+constexpr names<log_level, 5> level_names{{{"error", log_level::error},
+                                           {"warn", log_level::warn},
+                                           {"info", log_level::info},
+                                           {"debug", log_level::debug},
+                                           {"trace", log_level::trace}}};
+
+// --- from text: each answers "" or what a good value is -----------------------------------------------
+
+template <class T, std::size_t N>
+std::string read_choice(std::string_view text, const names<T, N>& choices, T& into) {
   std::string good;
   for (const auto& [name, value] : choices) {
     if (text == name) {
@@ -50,97 +47,139 @@ std::string read_choice(std::string_view text, const std::array<std::pair<std::s
   return good;
 }
 
-constexpr std::array<std::pair<std::string_view, bool>, 6> flag_values{
-    {{"0", false}, {"1", true}, {"off", false}, {"on", true}, {"false", false}, {"true", true}}};
+std::string read_size(std::string_view text, std::size_t low, std::size_t high, std::size_t& into) {
+  std::uint64_t bytes = 0;
+  if (!parse_size(text, bytes) || bytes < low || bytes > high) {
+    return "a size from " + format_size(low) + " to " + format_size(high) + ", such as " + format_size(low * 4);
+  }
+  into = bytes;
+  return "";
+}
 
-std::string read_workers(std::string_view text, settings& into) {
-  std::int64_t n = 0;
-  if (!parse_integer(text, n) || n < 1 || n > 65535) return "a number of processes from 1 to 65535";
-  into.workers = static_cast<int>(n);
+std::string read_workers(std::string_view text, int& into) {
+  int n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error != std::errc{} || end != text.data() + text.size() || n < 1 || n > 65535) {
+    return "a number of processes from 1 to 65535";
+  }
+  into = n;
   return "";
 }
-std::string read_transport(std::string_view text, settings& into) {
-  if (text.empty()) return "auto or the name of a transport (tobi-info lists them)";
-  into.transport = text;
-  return "";
-}
-std::string read_deque(std::string_view text, settings& into) {
-  constexpr std::array<std::pair<std::string_view, deque_kind>, 2> kinds{
-      {{"steal_word", deque_kind::steal_word}, {"the", deque_kind::the}}};
-  return read_choice(text, kinds, into.deque);
-}
-std::string read_stack(std::string_view text, settings& into) {
-  return read_size(text, 64 * kib, 128 * mib, into.stack_bytes);
-}
-std::string read_heap(std::string_view text, settings& into) {
-  return read_size(text, 16 * mib, 64 * gib, into.heap_bytes);
-}
-std::string read_deque_size(std::string_view text, settings& into) {
+
+std::string read_deque_size(std::string_view text, std::size_t& into) {
   std::uint64_t n = 0;
   if (!parse_size(text, n) || n < 256 || n > 16 * mib) return "a number of nested forks from 256 to 16M";
-  into.deque_entries = n;
+  into = n;
   return "";
 }
-std::string read_pin(std::string_view text, settings& into) {
-  constexpr std::array<std::pair<std::string_view, pin_policy>, 2> kinds{
-      {{"auto", pin_policy::automatic}, {"none", pin_policy::none}}};
-  return read_choice(text, kinds, into.pin);
-}
-std::string read_stats(std::string_view text, settings& into) { return read_choice(text, flag_values, into.stats); }
-std::string read_migrate(std::string_view text, settings& into) {
-  return read_choice(text, flag_values, into.debug_migrate);
-}
-std::string read_log(std::string_view text, settings& into) {
-  constexpr std::array<std::pair<std::string_view, log_level>, 5> levels{{{"error", log_level::error},
-                                                                          {"warn", log_level::warn},
-                                                                          {"info", log_level::info},
-                                                                          {"debug", log_level::debug},
-                                                                          {"trace", log_level::trace}}};
-  return read_choice(text, levels, into.log);
+
+// --- to text: as a user would type it -----------------------------------------------------------------
+
+template <class T, std::size_t N>
+std::string name_of(const names<T, N>& choices, T value) {
+  for (const auto& [name, candidate] : choices) {
+    if (candidate == value) return std::string(name);
+  }
+  return "";
 }
 
-constexpr row table[] = {
-    {"TOBI_WORKERS", "integer", "1..65535", "a core each", "how many worker processes to run on this machine",
-     read_workers},
-    {"TOBI_TRANSPORT", "name", "auto|self|shm", "auto", "what moves the bytes between workers", read_transport},
-    {"TOBI_DEQUE", "choice", "steal_word|the", "steal_word", "the protocol between victim and thieves", read_deque},
-    {"TOBI_STACK_SIZE", "size", "64K..128M", "64M", "a worker's uni-address region: the stacks of its nested tasks",
-     read_stack},
-    {"TOBI_HEAP_SIZE", "size", "16M..64G", "1G", "a worker's registered heap: address space, used when needed",
-     read_heap},
-    {"TOBI_DEQUE_SIZE", "integer", "256..16M", "1M", "how many forks may be nested on one worker", read_deque_size},
-    {"TOBI_PIN", "choice", "auto|none", "auto", "bind each worker to a core, where there are enough cores", read_pin},
-    {"TOBI_STATS", "flag", "0|1", "0", "count forks too, and print the statistics at the end", read_stats},
-    {"TOBI_DEBUG_MIGRATE", "flag", "0|1", "0",
-     "move the continuation at every fork, to find pointers into other tasks' stacks", read_migrate},
-    {"TOBI_LOG", "choice", "error|warn|info|debug|trace", "warn", "what is said on standard error", read_log},
+// --- the table ----------------------------------------------------------------------------------------
+
+struct row {
+  std::string_view name, type, choices, help;
+  std::string (*read)(std::string_view text, settings& into);
+  std::string (*write)(const settings& from);
 };
 
+constexpr row table[] = {
+    {"TOBI_WORKERS", "integer", "1..65535", "how many worker processes to run on this machine",
+     [](std::string_view t, settings& s) { return read_workers(t, s.workers); },
+     [](const settings& s) { return s.workers == 0 ? "one a core" : std::to_string(s.workers); }},
+    // The registry of transports knows the names, and checks this one when a job starts.
+    {"TOBI_TRANSPORT", "name", "", "what moves the bytes between workers",
+     [](std::string_view t, settings& s) -> std::string {
+       if (t.empty()) return "auto or the name of a transport (tobi-info lists them)";
+       s.transport = t;
+       return "";
+     },
+     [](const settings& s) { return s.transport; }},
+    {"TOBI_DEQUE", "choice", "steal_word|the", "the protocol between victim and thieves",
+     [](std::string_view t, settings& s) { return read_choice(t, deque_names, s.deque); },
+     [](const settings& s) { return name_of(deque_names, s.deque); }},
+    {"TOBI_STACK_SIZE", "size", "64K..128M",
+     "a worker's uni-address region, the stacks of its nested tasks; rounded up to 64K",
+     [](std::string_view t, settings& s) {
+       std::string good = read_size(t, stack_unit, 128 * mib, s.stack_bytes);
+       s.stack_bytes = (s.stack_bytes + stack_unit - 1) / stack_unit * stack_unit;
+       return good;
+     },
+     [](const settings& s) { return format_size(s.stack_bytes); }},
+    {"TOBI_HEAP_SIZE", "size", "16M..64G", "a worker's registered heap: address space, memory when it is used",
+     [](std::string_view t, settings& s) { return read_size(t, 16 * mib, 64 * gib, s.heap_bytes); },
+     [](const settings& s) { return format_size(s.heap_bytes); }},
+    {"TOBI_DEQUE_SIZE", "integer", "256..16M", "how many forks may be nested on one worker",
+     [](std::string_view t, settings& s) { return read_deque_size(t, s.deque_entries); },
+     [](const settings& s) { return format_size(s.deque_entries); }},
+    {"TOBI_PIN", "choice", "auto|none", "bind each worker to a core, where there are enough cores",
+     [](std::string_view t, settings& s) { return read_choice(t, pin_names, s.pin); },
+     [](const settings& s) { return name_of(pin_names, s.pin); }},
+    {"TOBI_STATS", "flag", "0|1|off|on|false|true", "count forks too, and print the statistics at the end",
+     [](std::string_view t, settings& s) { return read_choice(t, flag_names, s.stats); },
+     [](const settings& s) { return name_of(flag_names, s.stats); }},
+    {"TOBI_DEBUG_MIGRATE", "flag", "0|1|off|on|false|true",
+     "move the continuation at every fork, to find pointers into other tasks' stacks",
+     [](std::string_view t, settings& s) { return read_choice(t, flag_names, s.debug_migrate); },
+     [](const settings& s) { return name_of(flag_names, s.debug_migrate); }},
+    {"TOBI_LOG", "choice", "error|warn|info|debug|trace", "what is said on standard error",
+     [](std::string_view t, settings& s) { return read_choice(t, level_names, s.log); },
+     [](const settings& s) { return name_of(level_names, s.log); }},
+};
+
+const char* in_environment(const row& r) { return std::getenv(std::string(r.name).c_str()); }
+
+// Nobody wants to read back a megabyte that a script has put there.
+std::string quoted(std::string_view text) {
+  constexpr std::size_t readable = 64;
+  if (text.empty()) return "\"\"";
+  return std::string(text.substr(0, readable)) + (text.size() > readable ? "..." : "");
+}
+
+// Insertions, deletions, changes and swaps of neighbours (Damerau's four ways to mistype).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> above(b.size() + 1);
-  std::vector<std::size_t> here(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    here[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      here[j] = std::min({above[j] + 1, here[j - 1] + 1, above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      const std::size_t changed = a[i - 1] == b[j - 1] ? 0 : 1;
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + changed});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
     }
-    std::swap(above, here);
   }
-  return above[b.size()];
+  return d[a.size()][b.size()];
+}
+
+std::string_view nearest_name(std::string_view name) {
+  constexpr std::size_t readable = 64;  // of a name that is longer, the start decides
+  const std::string_view start = name.substr(0, readable);
+  return std::min_element(
+             std::begin(table), std::end(table),
+             [&](const row& a, const row& b) { return edit_distance(a.name, start) < edit_distance(b.name, start); })
+      ->name;
 }
 
 void warn_of_unknown_names() {
+  static std::set<std::string, std::less<>> told;
   for (char** e = environ; *e != nullptr; ++e) {
     const std::string_view entry = *e;
     const std::string_view name = entry.substr(0, entry.find('='));
     if (!name.starts_with("TOBI_")) continue;
     if (std::any_of(std::begin(table), std::end(table), [&](const row& r) { return r.name == name; })) continue;
-    const row* nearest = std::min_element(std::begin(table), std::end(table), [&](const row& a, const row& b) {
-      return edit_distance(a.name, name) < edit_distance(b.name, name);
-    });
-    log(log_level::warn, std::string(name) + " is no setting and has no effect; the nearest one is " +
-                             std::string(nearest->name) + " (tobi-info --settings lists all).");
+    if (!told.emplace(name).second) continue;
+    log(log_level::warn, quoted(name) + " is no setting and has no effect; the nearest one is " +
+                             std::string(nearest_name(name)) + " (tobi-info --settings lists all).");
   }
 }
 
@@ -149,51 +188,42 @@ void warn_of_unknown_names() {
 settings read_settings() {
   settings in_force;
   for (const row& r : table) {
-    const char* text = std::getenv(std::string(r.name).c_str());
+    const char* text = in_environment(r);
     if (text == nullptr) continue;
     const std::string wanted = r.read(text, in_force);
-    if (!wanted.empty()) fatal(std::string(r.name) + "=" + text + " is not " + wanted + ".", exit_usage);
+    if (!wanted.empty()) fatal(std::string(r.name) + "=" + quoted(text) + " is not " + wanted + ".", exit_usage);
   }
   set_log_level(in_force.log);
   warn_of_unknown_names();
   return in_force;
 }
 
-std::span<const setting_row> settings_table() {
-  static const std::vector<setting_row> rows = [] {
-    (void)read_settings();
-    std::vector<setting_row> made;
-    for (const row& r : table) {
-      const char* text = std::getenv(std::string(r.name).c_str());
-      made.push_back({r.name, r.type, r.choices, r.default_value, r.help,
-                      text != nullptr ? text : std::string(r.default_value),
-                      text != nullptr ? "environment" : "default"});
-    }
-    return made;
-  }();
+std::vector<setting_row> settings_table() {
+  const settings in_force = read_settings();
+  std::vector<setting_row> rows;
+  for (const row& r : table) {
+    rows.push_back({r.name, r.type, r.choices, r.help, r.write(settings{}), r.write(in_force),
+                    in_environment(r) != nullptr ? "environment" : "default"});
+  }
   return rows;
 }
 
 bool parse_size(std::string_view text, std::uint64_t& bytes) noexcept {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end == text.data()) return false;
-  std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  int shift = 0;
-  if (!unit.empty()) {
-    constexpr std::string_view letters = "KMGT";
-    const auto upper = [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; };
-    if (const std::size_t at = letters.find(upper(unit[0])); at != std::string_view::npos) {
-      shift = 10 * (static_cast<int>(at) + 1);
-      unit.remove_prefix(1);
-      if (!unit.empty() && upper(unit[0]) == 'I') {
-        unit.remove_prefix(1);
-        if (unit.empty()) return false;
-      }
-    }
-    if (!unit.empty() && upper(unit[0]) == 'B') unit.remove_prefix(1);
-    if (!unit.empty()) return false;
+  if (error != std::errc{}) return false;
+  std::string unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (unit.size() > 3) return false;
+  for (char& c : unit) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
   }
+  int shift = 0;
+  if (constexpr std::string_view letters = "KMGT"; !unit.empty() && letters.find(unit[0]) != std::string_view::npos) {
+    shift = 10 * (static_cast<int>(letters.find(unit[0])) + 1);
+    unit.erase(0, 1);
+    if (unit == "IB") unit.clear();
+  }
+  if (!unit.empty() && unit != "B") return false;
   if (number > std::numeric_limits<std::uint64_t>::max() >> shift) return false;
   bytes = number << shift;
   return true;

@@ -1,13 +1,13 @@
 // The one table of settings: every TOBI_* environment variable, its type, its default, its help.
-// Read once, by the first process, before any worker exists; bad values end the program with one
+// Read by the first process, before any worker exists; bad values end the program with one
 // sentence and status 2, unknown TOBI_* names draw a warning with the nearest known name.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "libcore/base/log.hpp"
 
@@ -32,19 +32,20 @@ struct settings {
 
 /// One row of the table, for tobi-info and for messages.
 struct setting_row {
-  std::string_view name;           // "TOBI_WORKERS"
-  std::string_view type;           // "integer", "size", "choice", "flag"
-  std::string_view choices;        // "steal_word|the", or "1..1024", or ""
-  std::string_view default_value;  // as a user would type it
-  std::string_view help;           // one line
-  std::string value;               // in force, as a user would type it
-  std::string source;              // "default" or "environment"
+  std::string_view name;      // "TOBI_WORKERS"
+  std::string_view type;      // "integer", "size", "choice", "flag", "name"
+  std::string_view choices;   // "steal_word|the", or "1..65535"; "" where another part of the program knows them
+  std::string_view help;      // one line
+  std::string default_value;  // as a user would type it, or what it means
+  std::string value;          // in force, likewise
+  std::string source;         // "default" or "environment"
 };
 
-/// Reads and checks the environment. On a bad value: fatal(..., exit_usage) with the good ones listed.
+/// Reads and checks the environment. On a bad value: fatal(..., exit_usage) with the good ones listed. Warns of each
+/// unknown TOBI_* name once a process.
 [[nodiscard]] settings read_settings();
 /// The table with the values in force, for tobi-info. Same checks as read_settings.
-[[nodiscard]] std::span<const setting_row> settings_table();
+[[nodiscard]] std::vector<setting_row> settings_table();
 
 /// "16M" to bytes; K, M, G, T are powers of 1024, with an optional B or iB after them. Returns false on
 /// anything else, negative numbers and overflow included.

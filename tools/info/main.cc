@@ -1,23 +1,55 @@
-// tobi-info: what is here, what it can do, and which settings are in force.
+// tobi-info: what is here, what it can do, and which settings are in force. Everything is gathered as JSON objects
+// first, so that the lines for programs and the tables for people cannot differ.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "arch/clock.hpp"
 #include "arch/pages.hpp"
 #include "arch/topology.hpp"
+#include "libcore/base/log.hpp"
 #include "libcore/base/settings.hpp"
 #include "transports/transport.hpp"
 
 namespace {
 
+namespace arch = tobi::arch;
+namespace base = tobi::base;
+namespace transports = tobi::transports;
 using json = nlohmann::ordered_json;
-using tobi::transports::amo_scope;
-using tobi::transports::capabilities;
+
+// --- gathering ----------------------------------------------------------------------------------------
+
+/// The job that a program started here would be.
+struct job_here {
+  int workers;
+  std::string transport;
+};
+
+job_here read_job() {
+  const base::settings in_force = base::read_settings();
+  job_here job{in_force.workers, in_force.transport};
+  const int cores = arch::worker_cores();
+  if (job.workers == 0) {
+    job.workers = cores;
+  } else if (const std::string why = arch::too_many_workers(job.workers, cores, 0); !why.empty()) {
+    base::fatal(why, base::exit_usage);
+  }
+  std::string names = "auto";
+  for (const transports::registry_entry& entry : transports::registry()) names.append(", ").append(entry.name);
+  if ((", " + names + ",").find(", " + job.transport + ",") == std::string::npos) {
+    base::fatal("TOBI_TRANSPORT=" + job.transport + " is not one of " + names + ".", base::exit_usage);
+  }
+  return job;
+}
 
 std::string host() {
   std::array<char, 256> name{};
@@ -25,11 +57,13 @@ std::string host() {
   return name.data();
 }
 
-json machine_json() {
-  const tobi::arch::machine& m = tobi::arch::this_machine();
-  const tobi::arch::page_facts p = tobi::arch::read_page_facts();
+// "unlimited" is no number: null.
+json limit_json(std::uint64_t bytes) { return bytes == arch::unlimited ? json(nullptr) : json(bytes); }
+
+json machine_json(const job_here& job) {
+  const arch::machine& m = arch::this_machine();
   json cores = json::array();
-  for (const tobi::arch::core& c : m.cores) {
+  for (const arch::core& c : m.cores) {
     cores.push_back({{"cpu", c.os_cpu}, {"core", c.id}, {"l3", c.l3}, {"numa", c.numa}, {"package", c.package}});
   }
   return {{"kind", "machine"},
@@ -37,102 +71,192 @@ json machine_json() {
           {"cpu", m.cpu_model},
           {"cores_usable", m.cores.size()},
           {"cores_total", m.cores_total},
-          {"cpu_quota", m.cpu_quota},
-          {"workers_by_default", tobi::arch::worker_cores()},
+          {"cpu_quota", m.cpu_quota > 0 ? json(m.cpu_quota) : json(nullptr)},
+          {"workers", job.workers},
           {"cores", cores},
-          {"memory_bytes", p.memory_bytes},
-          {"memory_available_bytes", p.available_bytes},
+          {"topology_error", m.error},
+          {"counter_mhz", 1000 / arch::ns_per_cycle()},
+          {"memory_bytes", m.memory_bytes},
+          {"memory_available_bytes", limit_json(arch::available_memory())}};
+}
+
+json pages_json() {
+  const arch::page_facts p = arch::read_pages();
+  json huge = json::array();
+  for (const arch::huge_pages& h : p.huge) {
+    huge.push_back({{"bytes", h.page_bytes}, {"total", h.total}, {"free", h.free}, {"memfd", h.memfd}});
+  }
+  return {{"kind", "pages"},
           {"page_bytes", p.page_bytes},
-          {"huge_page_bytes", p.huge_page_bytes},
-          {"huge_pages_free", p.huge_pages_free},
-          {"transparent_huge_pages", p.transparent},
-          {"locked_memory_limit_bytes", p.locked_limit_bytes}};
+          {"huge", huge},
+          {"transparent", p.transparent},
+          {"transparent_shared", p.transparent_shared},
+          {"locked_limit_bytes", limit_json(p.locked_limit)},
+          {"locked_limit_hard_bytes", limit_json(p.locked_limit_hard)}};
 }
 
-std::string_view to_string(amo_scope s) {
-  return s == amo_scope::none ? "none" : s == amo_scope::domain ? "domain" : "host";
-}
-
-json capabilities_json(const capabilities& c) {
-  return {{"put_notify", c.put_notify},      {"notify_ordered", c.notify_ordered},
-          {"fetch_add", c.fetch_add},        {"compare_swap", c.compare_swap},
-          {"amo_scope", to_string(c.scope)}, {"passive_rma", c.passive_rma},
-          {"passive_amo", c.passive_amo},    {"direct_map", c.direct_map},
-          {"reg_any_va", c.reg_any_va},      {"chain", c.chain},
-          {"chain_max", c.chain_max},        {"wait_fd", c.wait_fd},
-          {"peer_errors", c.peer_errors},    {"put_max", c.put_max},
+json capabilities_json(const transports::capabilities& c) {
+  const std::array<const char*, 3> scopes{"none", "domain", "host"};
+  return {{"put_notify", c.put_notify},
+          {"notify_ordered", c.notify_ordered},
+          {"fetch_add", c.fetch_add},
+          {"compare_swap", c.compare_swap},
+          {"passive_rma", c.passive_rma},
+          {"passive_amo", c.passive_amo},
+          {"direct_map", c.direct_map},
+          {"reg_any_va", c.reg_any_va},
+          {"chain", c.chain},
+          {"wait_fd", c.wait_fd},
+          {"peer_errors", c.peer_errors},
+          {"amo_scope", scopes[static_cast<std::size_t>(c.scope)]},
+          {"chain_max", c.chain_max},
+          {"inline_max", c.inline_max},
+          {"put_max", c.put_max},
+          {"msg_max", c.msg_max},
           {"alignment", c.alignment}};
 }
 
-// A transport is asked about the job that would run here: alone, or on as many workers as the machine has cores for.
-json transport_json(const tobi::transports::registry_entry& entry) {
-  const int workers = std::max(2, tobi::arch::worker_cores());
-  tobi::transports::context where{0, workers, true};
-  std::string why_not = entry.unusable(where);
-  if (!why_not.empty()) {
-    where.size = 1;
-    if (entry.unusable(where).empty()) why_not = "usable with one worker only";
+// Each transport is asked about the job that would run here. One that serves only a lone worker is asked about that
+// too, since its capabilities are of interest all the same.
+std::vector<json> transports_json(const job_here& job) {
+  std::vector<json> lines;
+  bool chosen = false;
+  for (const transports::registry_entry& entry : transports::registry()) {
+    transports::context where{0, job.workers, true};
+    const std::string why_not = entry.unusable(where);
+    const bool wanted = job.transport == "auto" || job.transport == entry.name;
+    const bool takes_it = why_not.empty() && wanted && !chosen;
+    chosen = chosen || takes_it;
+    json line{{"kind", "transport"}, {"name", entry.name},     {"summary", entry.summary}, {"usable", why_not.empty()},
+              {"why_not", why_not},  {"workers", job.workers}, {"chosen", takes_it},       {"capabilities", json()}};
+    if (!why_not.empty()) where.size = 1;
+    if (entry.unusable(where).empty()) line["capabilities"] = capabilities_json(entry.create(where)->caps());
+    lines.push_back(line);
   }
-  json j{{"kind", "transport"},
-         {"name", entry.name},
-         {"summary", entry.summary},
-         {"usable", why_not.empty()},
-         {"why_not", why_not}};
-  if (entry.unusable(where).empty()) j["capabilities"] = capabilities_json(entry.create(where)->caps());
-  return j;
+  return lines;
 }
 
-json setting_json(const tobi::base::setting_row& r) {
-  return {{"kind", "setting"},          {"name", r.name},   {"type", r.type},     {"choices", r.choices},
+json setting_json(const base::setting_row& r) {
+  std::string choices(r.choices);
+  if (r.name == "TOBI_TRANSPORT") {
+    choices = "auto";
+    for (const transports::registry_entry& entry : transports::registry()) choices.append("|").append(entry.name);
+  }
+  return {{"kind", "setting"},          {"name", r.name},   {"type", r.type},     {"choices", choices},
           {"default", r.default_value}, {"value", r.value}, {"source", r.source}, {"help", r.help}};
 }
 
-void print_machine(const json& m) {
-  using tobi::base::format_size;
-  fmt::print("machine\n");
-  fmt::print("  host             {}\n", m["host"].get<std::string>());
-  fmt::print("  cpu              {}\n", m["cpu"].get<std::string>());
-  fmt::print("  cores            {} usable of {}", m["cores_usable"].get<int>(), m["cores_total"].get<int>());
-  if (m["cpu_quota"].get<double>() > 0) fmt::print(", quota of {:.2f}", m["cpu_quota"].get<double>());
-  fmt::print("; {} workers by default\n", m["workers_by_default"].get<int>());
-  for (const json& c : m["cores"]) {
-    fmt::print("    cpu {:<4} core {:<4} L3 {:<4} NUMA node {:<3} package {}\n", c["cpu"].get<int>(),
-               c["core"].get<int>(), c["l3"].get<int>(), c["numa"].get<int>(), c["package"].get<int>());
+// --- for people ---------------------------------------------------------------------------------------
+
+std::string text(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string text_or(const json& value, const char* otherwise) {
+  const bool nothing = value.is_null() || (value.is_string() && value.get<std::string>().empty());
+  return nothing ? otherwise : text(value);
+}
+void print_row(std::string_view name, const std::string& value) { fmt::print("  {:<16} {}\n", name, value); }
+
+std::string bytes(const json& value) {
+  if (value.is_null()) return "unlimited";
+  const auto n = value.get<std::uint64_t>();
+  // Amounts of memory are seldom round: one decimal of a gigabyte tells more than the exact number.
+  if (n >= 1u << 30 && n % (1u << 30) != 0) return fmt::format("{:.1f}G", static_cast<double>(n) / (1u << 30));
+  return base::format_size(n >= 1u << 20 ? n >> 20 << 20 : n);
+}
+
+// Cores that share a cache are neighbours for thieves: one line each.
+void print_cores(const json& cores) {
+  std::map<std::array<int, 3>, std::string> groups;
+  for (const json& c : cores) {
+    const std::array<int, 3> group{c["package"].get<int>(), c["numa"].get<int>(), c["l3"].get<int>()};
+    groups[group] += " " + text(c["cpu"]);
   }
-  fmt::print("  memory           {} MiB, {} MiB available\n", m["memory_bytes"].get<std::uint64_t>() >> 20,
-             m["memory_available_bytes"].get<std::uint64_t>() >> 20);
-  fmt::print("  pages            {}, huge {} ({} free), transparent: {}\n",
-             format_size(m["page_bytes"].get<std::uint64_t>()), format_size(m["huge_page_bytes"].get<std::uint64_t>()),
-             m["huge_pages_free"].get<std::uint64_t>(), m["transparent_huge_pages"].get<std::string>());
-  const auto locked = m["locked_memory_limit_bytes"].get<std::uint64_t>();
-  fmt::print("  locked memory    {}\n\n",
-             locked == tobi::arch::unlimited ? "unlimited" : "at most " + format_size(locked) + " (ulimit -l)");
+  const auto id = [](const char* name, int n) { return std::string(name) + " " + (n < 0 ? "-" : std::to_string(n)); };
+  for (const auto& [group, cpus] : groups) {
+    fmt::print("    {}, {}, {}: cpu{}\n", id("package", group[0]), id("NUMA node", group[1]), id("L3", group[2]), cpus);
+  }
+}
+
+void print_machine(const json& m) {
+  fmt::print("machine\n");
+  print_row("host", text(m["host"]));
+  print_row("processor", text_or(m["cpu"], "unknown"));
+  print_row("cores", text(m["cores_usable"]) + " usable of " + text(m["cores_total"]));
+  print_cores(m["cores"]);
+  if (!text(m["topology_error"]).empty()) {
+    print_row("topology", text(m["topology_error"]) + "; every cpu counts as a core, and none is near another");
+  }
+  print_row("quota of time",
+            m["cpu_quota"].is_null() ? "none" : fmt::format("{:.2f} cores", m["cpu_quota"].get<double>()));
+  print_row("workers of a job", text(m["workers"]));
+  print_row("cycle counter", fmt::format("{:.1f} MHz", m["counter_mhz"].get<double>()));
+  print_row("memory", bytes(m["memory_bytes"]) + ", " + bytes(m["memory_available_bytes"]) + " available");
+}
+
+void print_pages(const json& p) {
+  print_row("pages", bytes(p["page_bytes"]));
+  for (const json& h : p["huge"]) {
+    print_row("huge pages",
+              fmt::format("{}: {} free of {}; {}", bytes(h["bytes"]), text(h["free"]), text(h["total"]),
+                          h["memfd"].get<bool>() ? "memory files can have them" : "memory files cannot have them now"));
+  }
+  print_row("transparent",
+            text_or(p["transparent"], "none") + "; for memory files: " + text_or(p["transparent_shared"], "none"));
+  print_row("locked memory",
+            bytes(p["locked_limit_bytes"]) + " (ulimit -l), can be raised to " + bytes(p["locked_limit_hard_bytes"]));
 }
 
 void print_transport(const json& t) {
-  fmt::print("  {:<8} {:<8} {}\n", t["name"].get<std::string>(), t["usable"].get<bool>() ? "usable" : "no",
-             t["summary"].get<std::string>());
-  if (!t["usable"].get<bool>()) fmt::print("  {:17} {}\n", "", t["why_not"].get<std::string>());
-  if (!t.contains("capabilities")) return;
-  std::string text;
+  fmt::print("  {:<10} {}\n", text(t["name"]), text(t["summary"]));
+  const std::string workers = text(t["workers"]);
+  const std::string of = "a job of " + workers + (workers == "1" ? " worker" : " workers");
+  if (t["chosen"].get<bool>()) {
+    fmt::print("  {:<10} usable, and chosen for {}\n", "", of);
+  } else if (t["usable"].get<bool>()) {
+    fmt::print("  {:<10} usable, not chosen\n", "");
+  } else {
+    fmt::print("  {:<10} not usable for {}: {}\n", "", of, text(t["why_not"]));
+  }
+  std::string can;
+  std::string limits;
   for (const auto& [name, value] : t["capabilities"].items()) {
-    if (value.is_boolean()) {
-      if (value.get<bool>()) text += " " + name;
-    } else if (value.is_string()) {
-      text += " " + name + "=" + value.get<std::string>();
-    } else {
-      text += " " + name + "=" + value.dump();
+    if (!value.is_boolean()) {
+      limits += " " + name + "=" + text(value);
+    } else if (value.get<bool>()) {
+      can += " " + name;
     }
   }
-  fmt::print("  {:17}{}\n", "", text);
+  if (!limits.empty()) fmt::print("  {:<10} can:{}\n  {:<10} limits:{}\n", "", can, "", limits);
 }
 
 void print_setting(const json& s) {
-  fmt::print("  {:<20} {:<12} {:<12} {}\n", s["name"].get<std::string>(), s["value"].get<std::string>(),
-             s["source"].get<std::string>(), s["help"].get<std::string>());
-  fmt::print("  {:<20} {} {}, default {}\n", "", s["type"].get<std::string>(), s["choices"].get<std::string>(),
-             s["default"].get<std::string>());
+  fmt::print("  {:<20} {:<12} {:<12} {}\n", text(s["name"]), text(s["value"]), text(s["source"]), text(s["choices"]));
+  fmt::print("  {:<20} {} (default: {})\n", "", text(s["help"]), text(s["default"]));
 }
+
+void print_for_people(const std::vector<json>& lines) {
+  const std::map<std::string, std::pair<const char*, void (*)(const json&)>> kinds{
+      {"version",
+       {nullptr, [](const json& v) { fmt::print("Tobiuo {}, {}\n\n", text(v["version"]), text(v["architecture"])); }}},
+      {"machine", {nullptr, print_machine}},
+      {"pages", {nullptr, print_pages}},
+      {"transport", {"transports", print_transport}},
+      {"setting", {"settings: value in force, its source, good values", print_setting}}};
+  std::string last;
+  for (const json& line : lines) {
+    const std::string kind = text(line["kind"]);
+    const auto& [title, print] = kinds.at(kind);
+    if (kind != last && title != nullptr) fmt::print("{}{}\n", last.empty() ? "" : "\n", title);
+    last = kind;
+    print(line);
+  }
+}
+
+constexpr const char* architecture =
+#if defined(__x86_64__)
+    "x86-64";
+#else
+    "AArch64";
+#endif
 
 }  // namespace
 
@@ -142,36 +266,32 @@ int main(int argc, char** argv) {
   CLI::App app("What Tobiuo finds here: the machine, the transports, the settings.", "tobi-info");
   app.add_flag("--settings", only_settings, "only the table of settings");
   app.add_flag("--json", as_json, "one JSON object a line");
+  app.set_version_flag("--version", TOBI_VERSION);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
     return app.exit(e);
+  } catch (const CLI::ExtrasError&) {
+    const std::string what = app.remaining().empty() ? "this" : app.remaining().front();
+    base::fatal("tobi-info does not know " + what + "; tobi-info --help lists its options.", base::exit_usage);
   } catch (const CLI::ParseError& e) {
-    std::fprintf(stderr, "tobi-info: %s (tobi-info --help says more)\n", e.what());
-    return 2;
+    base::fatal("tobi-info: " + std::string(e.what()) + "; tobi-info --help lists its options.", base::exit_usage);
   }
+
+  const job_here job = read_job();
   std::vector<json> lines;
   if (!only_settings) {
-    lines.push_back(machine_json());
-    for (const auto& entry : tobi::transports::registry()) lines.push_back(transport_json(entry));
+    lines.push_back({{"kind", "version"}, {"version", TOBI_VERSION}, {"architecture", architecture}});
+    lines.push_back(machine_json(job));
+    lines.push_back(pages_json());
+    for (json& line : transports_json(job)) lines.push_back(std::move(line));
   }
-  for (const auto& row : tobi::base::settings_table()) lines.push_back(setting_json(row));
+  for (const base::setting_row& row : base::settings_table()) lines.push_back(setting_json(row));
   if (as_json) {
-    for (const json& line : lines) fmt::print("{}\n", line.dump());
-    return 0;
+    for (const json& line : lines) fmt::print("{}\n", line.dump(-1, ' ', false, json::error_handler_t::replace));
+  } else {
+    print_for_people(lines);
   }
-  std::string section;
-  if (!only_settings) fmt::print("Tobiuo {}\n\n", TOBI_VERSION);
-  for (const json& line : lines) {
-    const auto kind = line["kind"].get<std::string>();
-    if (kind == "machine") {
-      print_machine(line);
-      continue;
-    }
-    if (kind != section)
-      fmt::print("{}{}\n", section.empty() ? "" : "\n",
-                 kind == "transport" ? "transports" : "settings: value, source, meaning");
-    section = kind;
-    kind == "transport" ? print_transport(line) : print_setting(line);
-  }
+  if (std::fflush(stdout) != 0) base::fatal("tobi-info could not write all of its output.", base::exit_failure);
+  return 0;
 }

@@ -19,7 +19,7 @@ tree_count sum(tree_count a, tree_count b) noexcept {
 
 tree_count visit(const tree_node& n);
 
-tree_count visit_children(tree_node parent, std::uint32_t first, std::uint32_t last) {
+tree_count visit_children(const tree_node& parent, std::uint32_t first, std::uint32_t last) {
   if (last - first == 1) return visit(tree_child(shape, parent, first));
   const std::uint32_t middle = first + (last - first) / 2;
   auto left = tobi::spawn([=] { return visit_children(parent, first, middle); });

@@ -48,7 +48,7 @@
 	add	\register, \register, :lo12:tobi_hot
 	.endm
 
-// registers2 tobi_fork(void* closure, handle* h, const task_type* type): see the x86-64 file for the argument. x19 holds
+// registers2 tobi_fork(first, handle* h, const task_type* type, second), x0 and x3 being the closure: see the x86-64 file for the argument. x19 holds
 // our deque slot while the child runs. No ordering instruction: only this worker reads the slot, and the doorbell is a hint.
 	.globl	tobi_fork
 	.type	tobi_fork, %function
@@ -67,8 +67,8 @@ tobi_fork:
 	ldr	x11, [x11]
 	cbnz	x11, .Lfork_slow
 .Lcall_child:
-	ldr	x2, [x2]
-	blr	x2
+	ldr	x9, [x2]
+	blr	x9
 	hot_address x9
 	ldr	x10, [x9, #8]
 	mov	x11, sp
@@ -88,13 +88,15 @@ tobi_fork:
 	.cfi_restore_state
 
 .Lfork_slow:
-	stp	x0, x2, [sp, #-16]!
-	.cfi_adjust_cfa_offset 16
 	mov	x1, x0
-	add	x0, sp, #16
+	mov	x0, sp
+	stp	x1, x2, [sp, #-32]!
+	.cfi_adjust_cfa_offset 32
+	str	x3, [sp, #16]
 	bl	tobi_on_fork
-	ldp	x0, x2, [sp], #16
-	.cfi_adjust_cfa_offset -16
+	ldr	x3, [sp, #16]
+	ldp	x0, x2, [sp], #32
+	.cfi_adjust_cfa_offset -32
 	b	.Lcall_child
 
 .Lreturn_slow:

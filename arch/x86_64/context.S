@@ -28,7 +28,7 @@
 \name:
 	.endm
 
-// registers2 tobi_fork(void* closure, handle* h, const task_type* type)
+// registers2 tobi_fork(first, handle* h, const task_type* type, second): rdi and rcx are the closure
 //
 // The whole of a fork whose continuation nobody wants: store where it is, look at one word, call. It is called from an asm
 // statement that declares every register but rbp changed (tobi/detail/fork.hpp), so the compiler itself has put on the stack
@@ -66,15 +66,23 @@ tobi_fork:
 	ret
 	.cfi_restore_state
 
-// The doorbell has rung, or every fork is to be seen: tobi_on_fork(sp, closure, type). It returns to go on as before.
+// The doorbell has rung, or every fork is to be seen: tobi_on_fork(sp, first, type, second). It returns to go on as before.
 .Lfork_slow:
-	pushq	%rdi
+	movq	%rdi, %rsi
+	movq	%rsp, %rdi
+	pushq	%rsi
 	.cfi_adjust_cfa_offset 8
 	pushq	%rdx
 	.cfi_adjust_cfa_offset 8
-	movq	%rdi, %rsi
-	leaq	16(%rsp), %rdi
+	pushq	%rcx
+	.cfi_adjust_cfa_offset 8
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
 	call	tobi_on_fork
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	popq	%rcx
+	.cfi_adjust_cfa_offset -8
 	popq	%rdx
 	.cfi_adjust_cfa_offset -8
 	popq	%rdi
@@ -125,7 +133,7 @@ tobi_fork:
 	save_scheduler
 	movq	%rdi, %rsp
 	movq	%rsi, %rdi
-	jmp	.Lcall_child
+	jmp	.Lcall_child  // rdx and rcx are in place: the type, the second word
 	.cfi_endproc
 	.size	tobi_enter_child, .-tobi_enter_child
 

@@ -150,9 +150,9 @@ std::vector<int> job::distances() const {
 void job::start_worker() {
   choice_ = std::make_unique<tasks::victims>(rank(), distances(), static_cast<std::uint64_t>(rank()) + 1);
   tasks::this_worker().start({net_.get(), objects_.get(), &control_->window, &control_->the, segment_.stack_low(),
-                             segment_.stack_high(), slot_memory_, choice_.get(),
-                             settings_.deque == base::deque_kind::the, settings_.stats, settings_.debug_migrate,
-                             size() > cores_});
+                              segment_.stack_high(), slot_memory_, choice_.get(),
+                              settings_.deque == base::deque_kind::the, settings_.stats, settings_.debug_migrate,
+                              size() > cores_});
 }
 
 // Dissemination: in round k each rank tells the one 2^k further on, and hears from the one 2^k back. Everybody has

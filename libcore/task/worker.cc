@@ -188,11 +188,12 @@ void worker::idle(unsigned& attempts) noexcept {
   }
 }
 
-void worker::on_fork(std::uintptr_t sp, void* closure, const void* type) noexcept {
+void worker::on_fork(std::uintptr_t sp, std::uint64_t first, const void* type, std::uint64_t second) noexcept {
   if (parts_.count_forks) ++counts_.forks;
   if (parts_.debug_migrate) {
     forked_sp_ = sp;
-    forked_closure_ = closure;
+    forked_first_ = first;
+    forked_second_ = second;
     forked_type_ = type;
     left_ = left::forked;
     tobi_leave();

@@ -77,7 +77,7 @@ future<detail::result_of<F>> spawn_future(F function, std::uint32_t consumers = 
   detail::check_result<R>();
   const std::uint64_t record = detail::tobi_future_create(consumers);
   detail::future_body<F, R> body{function, record};
-  detail::fork(&body, nullptr, &detail::type_of<detail::future_body<F, R>, void>);
+  detail::fork_task<void>(body, nullptr);
   return future<R>(record);
 }
 

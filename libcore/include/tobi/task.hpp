@@ -34,7 +34,7 @@ class [[nodiscard]] task {
   explicit task(F function) {
     detail::check_closure<F>();
     handle_.record = 0;
-    const detail::registers2 r = detail::fork(&function, &handle_, &detail::type_of<F, R>);
+    const detail::registers2 r = detail::fork_task<R>(function, &handle_);
     if constexpr (detail::in_registers<R>) value_ = detail::from_registers<R>(r);
   }
   task(const task&) = delete;
@@ -69,7 +69,7 @@ class [[nodiscard]] task<void> {
   explicit task(F function) {
     detail::check_closure<F>();
     handle_.record = 0;
-    detail::fork(&function, &handle_, &detail::type_of<F, void>);
+    detail::fork_task<void>(function, &handle_);
   }
   task(const task&) = delete;
   task& operator=(const task&) = delete;

@@ -17,9 +17,11 @@ struct registers2 {
 };
 
 /// What the slow paths need to know of a task. One constant a closure type; `run` comes first, the assembly calls it.
+/// A closure of at most 16 bytes travels in registers (FIRST and SECOND); of a larger one FIRST is the address.
+struct handle;
 struct task_type {
-  registers2 (*run)(void* closure);
-  std::uint32_t closure_bytes;
+  registers2 (*run)(std::uint64_t first, handle* unused, const task_type* type, std::uint64_t second);
+  std::uint32_t closure_bytes;  // in memory: 0 when it travels in registers
   std::uint32_t result_bytes;
 };
 
@@ -32,9 +34,9 @@ struct handle {
 extern "C" {
 /// arch/: saves the caller, leaves it for thieves, and calls the child. Returns to the caller, here or elsewhere.
 /// On x86-64 it is not a function of the ABI: see fork() below.
-registers2 tobi_fork(void* closure, handle* h, const task_type* type) noexcept;
-/// Where a result too large for registers goes; CFA is the frame address of the child's first function, OFFSET the place of
-/// the result behind the handle.
+registers2 tobi_fork(std::uint64_t first, handle* h, const task_type* type, std::uint64_t second) noexcept;
+/// Where a result too large for registers goes; CFA is the frame address of the child's first function, OFFSET the
+/// place of the result behind the handle.
 void* tobi_result_slot(void* cfa, std::uint32_t bytes, std::uint32_t offset) noexcept;
 /// Called inside a catch clause of the child's first function: keeps the exception for the join.
 void tobi_task_failed(void* cfa) noexcept;
@@ -44,28 +46,29 @@ void tobi_join(handle* h, void* result, std::uint32_t bytes);
 void tobi_abandon(handle* h) noexcept;
 }
 
-/// Calls tobi_fork. On x86-64 through an asm statement that declares every register changed: so the compiler keeps on the stack what
-/// is alive across the fork, and only that, and the fork itself saves nothing. "+r" of the stack pointer tells the compiler
-/// that the statement pushes: it keeps the stack aligned and puts nothing below it (no red zone).
-[[gnu::always_inline]] inline registers2 fork(void* closure, handle* h, const task_type* type) noexcept {
+/// Calls tobi_fork. On x86-64 through an asm statement that declares every register changed: so the compiler keeps on
+/// the stack what is alive across the fork, and only that, and the fork itself saves nothing. "+r" of the stack pointer
+/// tells the compiler that the statement pushes: it keeps the stack aligned and puts nothing below it (no red zone).
+[[gnu::always_inline]] inline registers2 fork(std::uint64_t first, handle* h, const task_type* type,
+                                              std::uint64_t second) noexcept {
 #if defined(__x86_64__)
   register void* sp asm("rsp");
   registers2 r;
   asm volatile("call tobi_fork@PLT"
-               : "=a"(r.a), "=d"(r.b), "+r"(sp), "+D"(closure), "+S"(h)
+               : "=a"(r.a), "=d"(r.b), "+r"(sp), "+D"(first), "+S"(h), "+c"(second)
                : "d"(type)
-               : "rbx", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", "xmm0", "xmm1", "xmm2",
-                 "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
-                 "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)"
+               : "rbx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", "xmm0", "xmm1", "xmm2",
+                 "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
+                 "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)"
 #if defined(__AVX512F__)
                  ,
-                 "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27",
-                 "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+                 "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26",
+                 "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
 #endif
   );
   return r;
 #else
-  return tobi_fork(closure, h, type);
+  return tobi_fork(first, h, type, second);
 #endif
 }
 
@@ -94,6 +97,23 @@ R from_registers(registers2 r) noexcept {
   }
 }
 
+template <class F>
+inline constexpr bool by_words = sizeof(F) <= 2 * sizeof(std::uint64_t) && alignof(F) <= alignof(std::uint64_t);
+
+/// The child's own copy of its closure. By words it never was in memory; otherwise it is copied out of the parent's
+/// frame.
+template <class F>
+F from_words(std::uint64_t first, std::uint64_t second) noexcept {
+  if constexpr (by_words<F>) {
+    const std::uint64_t words[2]{first, second};
+    std::array<std::byte, sizeof(F)> bytes;
+    std::memcpy(&bytes, words, sizeof(F));
+    return std::bit_cast<F>(bytes);
+  } else {
+    return *reinterpret_cast<const F*>(first);
+  }
+}
+
 template <class R>
 constexpr std::uint32_t result_offset() {
   if constexpr (std::is_void_v<R>) {
@@ -106,8 +126,8 @@ constexpr std::uint32_t result_offset() {
 /// The child's first function. The closure is copied into the child's own frame first: the parent's frame belongs to
 /// whoever runs the parent's continuation, and a moment later that may be somebody else.
 template <class F, class R>
-[[gnu::noinline]] registers2 run_task(void* closure) {
-  F function = *static_cast<F*>(closure);
+[[gnu::noinline]] registers2 run_task(std::uint64_t first, handle*, const task_type*, std::uint64_t second) {
+  F function = from_words<F>(first, second);
   try {
     if constexpr (std::is_void_v<R>) {
       function();
@@ -135,7 +155,19 @@ constexpr std::uint32_t result_bytes() {
 }
 
 template <class F, class R>
-inline constexpr task_type type_of{&run_task<F, R>, sizeof(F), result_bytes<R>()};
+inline constexpr task_type type_of{&run_task<F, R>, by_words<F> ? 0 : sizeof(F), result_bytes<R>()};
+
+/// Forks FUNCTION, whose result is an R, into H (null: nobody joins it).
+template <class R, class F>
+[[gnu::always_inline]] inline registers2 fork_task(const F& function, handle* h) noexcept {
+  if constexpr (by_words<F>) {
+    std::uint64_t words[2]{};
+    std::memcpy(words, &function, sizeof function);
+    return fork(words[0], h, &type_of<F, R>, words[1]);
+  } else {
+    return fork(reinterpret_cast<std::uint64_t>(&function), h, &type_of<F, R>, 0);
+  }
+}
 
 template <class F>
 using result_of = std::invoke_result_t<F&>;

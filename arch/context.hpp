@@ -38,9 +38,9 @@ extern tobi::arch::hot_state tobi_hot __attribute__((visibility("hidden")));
 
 /// Resumes the computation saved at SP.
 void tobi_enter(std::uintptr_t sp) noexcept __attribute__((visibility("hidden")));
-/// Calls `*type` (its first word is the function) with the closure FIRST, SECOND on the stack whose top is SP, as
+/// Calls `*type` (its first word is the function) with the closure's four WORDS on the stack whose top is SP, as
 /// tobi_fork would have.
-void tobi_enter_child(std::uintptr_t sp, std::uint64_t first, const void* type, std::uint64_t second) noexcept
+void tobi_enter_child(std::uintptr_t sp, const std::uint64_t* words, const void* type) noexcept
     __attribute__((visibility("hidden")));
 /// Calls FUNCTION(ARGUMENT) on the empty stack whose top is SP. The function must not return: it leaves.
 void tobi_enter_root(std::uintptr_t sp, void (*function)(void*), void* argument) noexcept

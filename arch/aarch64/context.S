@@ -48,7 +48,7 @@
 	add	\register, \register, :lo12:tobi_hot
 	.endm
 
-// registers2 tobi_fork(first, handle* h, const task_type* type, second), x0 and x3 being the closure: see the x86-64 file for the argument. x19 holds
+// registers2 tobi_fork(w0, handle* h, const task_type* type, w1, w2, w3), x0 and x3 to x5 being the closure: see the x86-64 file for the argument. x19 holds
 // our deque slot while the child runs. No ordering instruction: only this worker reads the slot, and the doorbell is a hint.
 	.globl	tobi_fork
 	.type	tobi_fork, %function
@@ -88,15 +88,20 @@ tobi_fork:
 	.cfi_restore_state
 
 .Lfork_slow:
-	mov	x1, x0
-	mov	x0, sp
-	stp	x1, x2, [sp, #-32]!
-	.cfi_adjust_cfa_offset 32
-	str	x3, [sp, #16]
+	mov	x9, sp
+	sub	sp, sp, #48
+	.cfi_adjust_cfa_offset 48
+	stp	x0, x3, [sp]
+	stp	x4, x5, [sp, #16]
+	str	x2, [sp, #32]
+	mov	x0, x9
+	mov	x1, sp
 	bl	tobi_on_fork
-	ldr	x3, [sp, #16]
-	ldp	x0, x2, [sp], #32
-	.cfi_adjust_cfa_offset -32
+	ldp	x0, x3, [sp]
+	ldp	x4, x5, [sp, #16]
+	ldr	x2, [sp, #32]
+	add	sp, sp, #48
+	.cfi_adjust_cfa_offset -48
 	b	.Lcall_child
 
 .Lreturn_slow:
@@ -154,7 +159,8 @@ tobi_fork:
 	.cfi_startproc
 	save_scheduler
 	mov	sp, x0
-	mov	x0, x1
+	ldp	x0, x3, [x1]
+	ldp	x4, x5, [x1, #16]
 	b	.Lcall_child
 	.cfi_endproc
 	.size	tobi_enter_child, .-tobi_enter_child

@@ -28,7 +28,7 @@
 \name:
 	.endm
 
-// registers2 tobi_fork(first, handle* h, const task_type* type, second): rdi and rcx are the closure
+// registers2 tobi_fork(w0, handle* h, const task_type* type, w1, w2, w3): rdi, rcx, r8 and r9 are the closure
 //
 // The whole of a fork whose continuation nobody wants: store where it is, look at one word, call. It is called from an asm
 // statement that declares every register but rbp changed (tobi/detail/fork.hpp), so the compiler itself has put on the stack
@@ -66,27 +66,26 @@ tobi_fork:
 	ret
 	.cfi_restore_state
 
-// The doorbell has rung, or every fork is to be seen: tobi_on_fork(sp, first, type, second). It returns to go on as before.
+// The doorbell has rung, or every fork is to be seen: tobi_on_fork(sp, words, type), WORDS in memory. It returns to go on as before.
 .Lfork_slow:
-	movq	%rdi, %rsi
-	movq	%rsp, %rdi
-	pushq	%rsi
-	.cfi_adjust_cfa_offset 8
-	pushq	%rdx
-	.cfi_adjust_cfa_offset 8
-	pushq	%rcx
-	.cfi_adjust_cfa_offset 8
-	subq	$8, %rsp
-	.cfi_adjust_cfa_offset 8
+	movq	%rsp, %r10
+	subq	$48, %rsp
+	.cfi_adjust_cfa_offset 48
+	movq	%rdi, (%rsp)
+	movq	%rcx, 8(%rsp)
+	movq	%r8, 16(%rsp)
+	movq	%r9, 24(%rsp)
+	movq	%rdx, 32(%rsp)
+	movq	%r10, %rdi
+	movq	%rsp, %rsi
 	call	tobi_on_fork
-	addq	$8, %rsp
-	.cfi_adjust_cfa_offset -8
-	popq	%rcx
-	.cfi_adjust_cfa_offset -8
-	popq	%rdx
-	.cfi_adjust_cfa_offset -8
-	popq	%rdi
-	.cfi_adjust_cfa_offset -8
+	movq	(%rsp), %rdi
+	movq	8(%rsp), %rcx
+	movq	16(%rsp), %r8
+	movq	24(%rsp), %r9
+	movq	32(%rsp), %rdx
+	addq	$48, %rsp
+	.cfi_adjust_cfa_offset -48
 	jmp	.Lcall_child
 
 // The frame above is not private: tobi_on_return(sp, a, b) returns when the owner got it back, else it leaves.
@@ -132,8 +131,11 @@ tobi_fork:
 	.cfi_startproc
 	save_scheduler
 	movq	%rdi, %rsp
-	movq	%rsi, %rdi
-	jmp	.Lcall_child  // rdx and rcx are in place: the type, the second word
+	movq	(%rsi), %rdi
+	movq	8(%rsi), %rcx
+	movq	16(%rsi), %r8
+	movq	24(%rsi), %r9
+	jmp	.Lcall_child
 	.cfi_endproc
 	.size	tobi_enter_child, .-tobi_enter_child
 

@@ -7,8 +7,8 @@ using tobi::tasks::this_worker;
 
 extern "C" {
 
-void tobi_on_fork(std::uintptr_t sp, std::uint64_t first, const void* type, std::uint64_t second) noexcept {
-  this_worker().on_fork(sp, first, type, second);
+void tobi_on_fork(std::uintptr_t sp, const std::uint64_t* words, const void* type) noexcept {
+  this_worker().on_fork(sp, words, type);
 }
 void tobi_on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noexcept { this_worker().on_return(sp, a, b); }
 

@@ -120,10 +120,10 @@ void worker::migrate_at_fork() {
 
   const std::uintptr_t limit = sp & ~(page_bytes() - 1);
   const std::uintptr_t child_sp = (limit - type->closure_bytes) & ~std::uintptr_t{15};
-  std::uint64_t first = forked_first_;
   if (type->closure_bytes != 0) {  // else it travels in registers
-    std::memcpy(reinterpret_cast<void*>(child_sp), reinterpret_cast<const void*>(first), type->closure_bytes);
-    first = child_sp;
+    std::memcpy(reinterpret_cast<void*>(child_sp), reinterpret_cast<const void*>(forked_words_[0]),
+                type->closure_bytes);
+    forked_words_[0] = child_sp;
   }
   ready_.push_back(evacuate(sp, base, deque_->die_record()));
 
@@ -135,7 +135,7 @@ void worker::migrate_at_fork() {
     protected_from_ = limit;
   }
   deque_->reset(child_sp, child_dies_to);
-  tobi_enter_child(child_sp, first, type, forked_second_);
+  tobi_enter_child(child_sp, forked_words_.data(), type);
 }
 
 }  // namespace tobi::tasks

@@ -188,12 +188,11 @@ void worker::idle(unsigned& attempts) noexcept {
   }
 }
 
-void worker::on_fork(std::uintptr_t sp, std::uint64_t first, const void* type, std::uint64_t second) noexcept {
+void worker::on_fork(std::uintptr_t sp, const std::uint64_t* words, const void* type) noexcept {
   if (parts_.count_forks) ++counts_.forks;
   if (parts_.debug_migrate) {
     forked_sp_ = sp;
-    forked_first_ = first;
-    forked_second_ = second;
+    std::memcpy(&forked_words_, words, sizeof forked_words_);
     forked_type_ = type;
     left_ = left::forked;
     tobi_leave();

@@ -11,6 +11,7 @@
 // The one instance is a static object: a task that moves finds its new worker at the same address.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -57,7 +58,7 @@ class worker final : public record_source {
                 std::uint64_t done_value);
 
   // --- called from tasks -----------------------------------------------------------------------------
-  void on_fork(std::uintptr_t sp, std::uint64_t first, const void* type, std::uint64_t second) noexcept;
+  void on_fork(std::uintptr_t sp, const std::uint64_t* words, const void* type) noexcept;
   void on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noexcept;
   void* result_slot(std::uintptr_t sp, std::uint32_t bytes, std::uint32_t offset) noexcept;
   void task_failed(std::uintptr_t sp) noexcept;
@@ -130,9 +131,8 @@ class worker final : public record_source {
   std::vector<std::uint64_t> to_free_;  // futures that last until the end of the run
   left left_ = left::died;
   bool inside_task_ = false;
-  std::uint64_t waiting_for_ = 0;   // suspended: the record
-  std::uint64_t forked_first_ = 0;  // forked: what tobi_fork was called with
-  std::uint64_t forked_second_ = 0;
+  std::uint64_t waiting_for_ = 0;                // suspended: the record
+  std::array<std::uint64_t, 4> forked_words_{};  // forked: what tobi_fork was called with
   const void* forked_type_ = nullptr;
   std::uintptr_t forked_sp_ = 0;
   std::uint64_t pending_failure_ = 0;  // of the child that is about to return to a frame that is not private

@@ -15,4 +15,7 @@ std::optional<bool> known_answer(const arguments& a, std::uint64_t result, const
 /// The known answer in words, for the message about a wrong one.
 std::string expectation(const arguments& a);
 
+/// How many times fib(n) forks: one less than fib(n + 1).
+double fib_forks(std::uint64_t n);
+
 }  // namespace tobi_bench

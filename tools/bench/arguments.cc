@@ -1,16 +1,22 @@
 #include "tools/bench/arguments.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
+#include "tools/bench/apps/variant.hpp"
 #include "tools/bench/trees.hpp"
 
 namespace tobi_bench {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void refuse(std::string why) {
+  for (char& c : why) c = c == '\n' ? ' ' : c;  // the user's own words may have line ends
   std::fprintf(stderr, "tobi-bench: %s (tobi-bench --help says more)\n", why.c_str());
   std::exit(2);
 }
@@ -31,10 +37,10 @@ void common_options(CLI::App& app, arguments& a) {
 
 void run_options(CLI::App& app, arguments& a) {
   common_options(app, a);
-  app.add_flag("--serial", a.serial, "the same source with the runtime elided");
+  auto* serial = app.add_flag("--serial", a.serial, "the same source with the runtime elided: one process, no tasks");
   app.add_flag("--verify", a.verify, "compare with the known answer");
   app.add_flag("--progress", a.progress, "a progress line, if standard error is a terminal");
-  app.add_flag("--efficiency", a.efficiency, "also run the elision, in turn, and compare");
+  app.add_flag("--efficiency", a.efficiency, "also run the elision, in turn, and compare")->excludes(serial);
 }
 
 void tree_options(CLI::App& app, arguments& a) {
@@ -60,6 +66,31 @@ void tree_options(CLI::App& app, arguments& a) {
   });
 }
 
+// What is wrong with the command line, in one sentence.
+[[noreturn]] void refuse_words(const CLI::App& app, const CLI::App& peers, const CLI::ParseError& e) {
+  const std::string text = e.what();
+  if (e.get_name() == "RequiredError") {
+    const std::vector<std::string> unknown = app.remaining(true);
+    const char* choices = peers.parsed() ? "fib, uts" : "fib, btc, nqueens, uts, peers";
+    if (unknown.empty() || unknown.front().starts_with('-')) refuse(fmt::format("name a program first: {}", choices));
+    refuse(fmt::format("{} is not one of {}", unknown.front(), choices));
+  }
+  if (e.get_name() == "ArgumentMismatch")
+    refuse(fmt::format("{} takes one value, and is given once", text.substr(0, text.find(':'))));
+  refuse(text);
+}
+
+void check_tree(const tree& t) {
+  if (std::isnan(t.b0) || std::isnan(t.non_leaf_prob) || std::isnan(t.shift_depth))
+    refuse("-b, -q and -f must be numbers");
+  const bool ends_binomial = t.type == tree_type::binomial || t.type == tree_type::hybrid;
+  if (ends_binomial && t.non_leaf_prob * t.non_leaf_children >= 1.0)
+    refuse("a binomial or hybrid tree with -q times -m of 1 or more does not end");
+  if (t.type == tree_type::balanced && std::floor(t.b0) > 1 &&
+      t.gen_max * std::log2(std::floor(t.b0)) > 64 - tree_count::depth_bits)
+    refuse(fmt::format("a balanced tree with -b {} and -d {} has more leaves than a run can count", t.b0, t.gen_max));
+}
+
 // Answers that do not fit 64 bits are not computed.
 void check_btc(const arguments& a) {
   long double tasks = 1;
@@ -81,6 +112,9 @@ arguments parse(int argc, char** argv) {
   btc->add_option("--iter", a.iter, "times that each task forks two")->default_val(1)->check(CLI::Range(1, 1000000));
   auto* nqueens = app.add_subcommand("nqueens", "queens on a board, a task a placement");
   nqueens->add_option("--n", a.n, "size of the board")->default_val(12)->check(CLI::Range(1, 20));
+  nqueens->add_option("--cutoff", a.cutoff, "search this many rows at the end without tasks")
+      ->default_val(0)
+      ->check(CLI::Range(0, 20));
   auto* uts = app.add_subcommand("uts", "unbalanced tree search");
   tree_options(*uts, a);
   for (CLI::App* sub : {fib, btc, nqueens, uts}) run_options(*sub, a);
@@ -93,7 +127,10 @@ arguments parse(int argc, char** argv) {
   peers_uts->add_option("--tree", a.tree_name, "one of " + tree_names());
   for (CLI::App* sub : {peers_fib, peers_uts}) {
     common_options(*sub, a);
-    sub->add_option("--only", a.only, "run this peer alone and print its seconds")->group("");
+    sub->get_option("--repeat")->description("measured runs of each peer (default: 5)");
+    sub->add_option("--only", a.only, "run this peer alone and print its seconds")
+        ->check(CLI::IsMember({"serial", "tobi", "onetbb", "openmp"}))
+        ->group("");
   }
 
   try {
@@ -101,12 +138,11 @@ arguments parse(int argc, char** argv) {
   } catch (const CLI::Success& e) {
     std::exit(app.exit(e));
   } catch (const CLI::ParseError& e) {
-    std::string why = e.what();
-    for (char& c : why) c = c == '\n' ? ' ' : c;
-    refuse(why);
+    refuse_words(app, *peers, e);
   }
 
   a.peers = peers->parsed();
+  if (a.peers && peers_fib->count("--repeat") + peers_uts->count("--repeat") == 0) a.repeat = 5;
   for (const CLI::App* sub : {fib, btc, nqueens, uts, peers_fib, peers_uts}) {
     if (sub->parsed()) a.app = sub->get_name();
   }
@@ -120,8 +156,8 @@ arguments parse(int argc, char** argv) {
       const named_tree* known = find_tree(a.tree_name);
       if (known == nullptr) refuse("--tree " + a.tree_name + " is not one of " + tree_names());
       a.shape = known->shape;
-    } else if (a.shape.type == tree_type::binomial && a.shape.non_leaf_prob * a.shape.non_leaf_children >= 1.0) {
-      refuse("a binomial tree with -q times -m of 1 or more does not end");
+    } else {
+      check_tree(a.shape);
     }
   }
   if (a.app == "btc") check_btc(a);
@@ -129,13 +165,14 @@ arguments parse(int argc, char** argv) {
 }
 
 std::string describe(const arguments& a) {
-  if (a.app == "btc") return "depth=" + std::to_string(a.depth) + " iter=" + std::to_string(a.iter);
-  if (a.app != "uts") return "n=" + std::to_string(a.n);
+  if (a.app == "btc") return fmt::format("depth={} iter={}", a.depth, a.iter);
+  if (a.app == "nqueens" && a.cutoff != 0) return fmt::format("n={} cutoff={}", a.n, a.cutoff);
+  if (a.app != "uts") return fmt::format("n={}", a.n);
   if (!a.tree_name.empty()) return "tree=" + a.tree_name;
   const tree& t = a.shape;
-  return "t=" + std::to_string(static_cast<int>(t.type)) + " a=" + std::to_string(static_cast<int>(t.shape)) +
-         " b=" + std::to_string(t.b0) + " d=" + std::to_string(t.gen_max) + " r=" + std::to_string(t.root_seed) +
-         " q=" + std::to_string(t.non_leaf_prob) + " m=" + std::to_string(t.non_leaf_children);
+  return fmt::format("t={} a={} b={} d={} r={} q={} m={} f={} g={}", static_cast<int>(t.type),
+                     static_cast<int>(t.shape), t.b0, t.gen_max, t.root_seed, t.non_leaf_prob, t.non_leaf_children,
+                     t.shift_depth, t.granularity);
 }
 
 }  // namespace tobi_bench

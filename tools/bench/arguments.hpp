@@ -22,7 +22,8 @@ struct arguments {
   bool progress = false;
   bool efficiency = false;
 
-  std::uint64_t n = 0;  // fib, nqueens
+  std::uint64_t n = 0;       // fib, nqueens
+  std::uint64_t cutoff = 0;  // nqueens: rows at the end that make no tasks
   std::uint64_t depth = 0;
   std::uint64_t iter = 1;
   std::string tree_name;  // empty: own flags

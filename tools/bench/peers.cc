@@ -10,18 +10,18 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
-#include <thread>
+#include <string_view>
 #include <tobi/runtime.hpp>
 #include <vector>
 
 #include "tools/bench/answers.hpp"
 #include "tools/bench/apps/variant.hpp"
+#include "tools/bench/deep_stack.hpp"
 #include "tools/bench/run.hpp"
+#include "tools/bench/trees.hpp"
 
 namespace tobi_bench {
 
@@ -45,114 +45,150 @@ peers::measured timed(F f) {
   return {result, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
 }
 
-peers::measured measure_tobi(const arguments& a, bool& speak) {
+struct measurement {
+  peers::measured got;
+  int workers;
+  bool speaks = true;  // of the processes that come here, one prints
+};
+
+measurement measure_tobi(const arguments& a) {
   tobi::runtime rt(tobi::options{.workers = a.workers});
-  speak = rt.rank() == 0;
   parallel::uts_prepare(a.shape);
   tobi::run([] { return parallel::fib(10); });  // the first run touches the memory
   const std::uint64_t n = a.n;
-  if (a.app == "fib") return timed([=] { return tobi::run([=] { return parallel::fib(n); }); });
-  return timed([] { return tobi::run([] { return parallel::uts(); }).nodes; });
+  const peers::measured m = a.app == "fib" ? timed([=] { return tobi::run([=] { return parallel::fib(n); }); })
+                                           : timed([] { return tobi::run([] { return parallel::uts(); }).nodes; });
+  return {m, rt.size(), rt.rank() == 0};
 }
 
-peers::measured measure(const arguments& a, bool& speak) {
-  const bool fib = a.app == "fib";
-  if (a.only == "tobi") return measure_tobi(a, speak);
-  if (a.only == "openmp") return fib ? peers::openmp_fib(a.n, a.workers) : peers::openmp_uts(a.shape, a.workers);
-#ifdef TOBI_HAVE_TBB
-  if (a.only == "onetbb") return fib ? peers::onetbb_fib(a.n, a.workers) : peers::onetbb_uts(a.shape, a.workers);
-#endif
+measurement measure_serial(const arguments& a) {
   elided::uts_prepare(a.shape);
-  return timed([&] { return fib ? elided::fib(a.n) : elided::uts().nodes; });
-}
-
-// Forks of the program with tobi::spawn: fib(n) forks fib(n + 1) - 1 times. Every peer's time is divided by the same
-// number; for UTS it is the number of nodes.
-double spawns(const arguments& a, std::uint64_t result) {
-  if (a.app == "uts") return static_cast<double>(result);
-  std::uint64_t before = 0;
-  std::uint64_t at = 1;
-  for (std::uint64_t i = 1; i < a.n + 1; ++i) {
-    const std::uint64_t next = before + at;
-    before = at;
-    at = next;
-  }
-  return static_cast<double>(at - 1);
-}
-
-std::optional<peers::measured> run_child(const arguments& a, const std::string& peer) {
-  const std::string what = a.app == "fib" ? "--n " + std::to_string(a.n) : "--tree " + a.tree_name;
-  const std::string command = "exec /proc/" + std::to_string(getpid()) + "/exe peers " + a.app + " " + what +
-                              " --workers " + std::to_string(a.workers) + " --only " + peer;
-  FILE* out = popen(command.c_str(), "r");
-  if (out == nullptr) return std::nullopt;
-  peers::measured m{};
-  unsigned long long result = 0;
-  const int fields = std::fscanf(out, "%llu %lf", &result, &m.seconds);
-  m.result = result;
-  const int status = pclose(out);
-  if (fields != 2 || status != 0) return std::nullopt;
+  measurement m{{}, 1};
+  on_deep_stack([&] { m.got = timed([&] { return a.app == "fib" ? elided::fib(a.n) : elided::uts().nodes; }); });
   return m;
+}
+
+measurement measure(const arguments& a) {
+  const bool fib = a.app == "fib";
+  if (a.only == "tobi") return measure_tobi(a);
+  if (a.only == "serial") return measure_serial(a);
+#ifdef TOBI_HAVE_TBB
+  if (a.only == "onetbb")
+    return {fib ? peers::onetbb_fib(a.n, a.workers) : peers::onetbb_uts(a.shape, a.workers), a.workers};
+#endif
+  return {fib ? peers::openmp_fib(a.n, a.workers) : peers::openmp_uts(a.shape, a.workers), a.workers};
+}
+
+// Every peer's time is divided by the same number: the forks of the program with tobi::spawn, or the nodes of the tree.
+double spawns(const arguments& a, std::uint64_t result) {
+  return a.app == "uts" ? static_cast<double>(result) : fib_forks(a.n);
+}
+
+// What the process of one measurement said.
+struct outcome {
+  int status = 1;  // its exit status; 2: it has told the user what was wrong with the request
+  peers::measured got{};
+  int workers = 0;
+};
+
+outcome run_child(const std::string& what, int workers, const std::string& peer) {
+  std::string command = fmt::format("exec /proc/{}/exe peers {} --only {}", getpid(), what, peer);
+  if (workers > 0) command += fmt::format(" --workers {}", workers);
+  FILE* out = popen(command.c_str(), "r");
+  if (out == nullptr) return {};
+  outcome o;
+  unsigned long long result = 0;
+  const int fields = std::fscanf(out, "%llu %lf %d", &result, &o.got.seconds, &o.workers);
+  o.got.result = result;
+  const int ended = pclose(out);
+  o.status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 1;
+  if (o.status == 0 && fields != 3) o.status = 1;
+  return o;
+}
+
+bool is_right(const arguments& a, std::uint64_t result) {
+  if (a.app == "uts") return result == find_tree(a.tree_name)->nodes;
+  return known_answer(a, result, {}) == true;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+void print_line(const arguments& a, std::string_view peer, const outcome& o) {
+  fmt::print("{}\n", nlohmann::ordered_json{{"app", a.app},
+                                            {"peer", peer},
+                                            {"workers", o.workers},
+                                            {"seconds", o.got.seconds},
+                                            {"ns_per_spawn", o.got.seconds * 1e9 / spawns(a, o.got.result)}}
+                         .dump());
+  std::fflush(stdout);
+}
+
+void print_table(const arguments& a, std::map<std::string, std::vector<double>> seconds, double divisor) {
+  const double serial = median(seconds["serial"]);
+  const double tobi = median(seconds["tobi"]);
+  fmt::print("{} {}, {} worker{} (serial: 1), medians of {} interleaved runs\n", a.app, describe(a), a.workers,
+             a.workers == 1 ? "" : "s", a.repeat);
+  fmt::print("{:<10}{:>12}{:>12}{:>16}{:>14}\n", "peer", "seconds", a.app == "fib" ? "ns/spawn" : "ns/node",
+             "time / serial", "time / tobi");
+  for (const char* peer : all_peers) {
+    if (!is_built(peer)) continue;
+    const double s = median(seconds[peer]);
+    fmt::print("{:<10}{:>12.5f}{:>12.3f}{:>16.3f}{:>14.3f}\n", peer, s, s * 1e9 / divisor, s / serial, s / tobi);
+  }
+}
+
+// Says why a measurement gave nothing, unless its own process did; answers the exit status.
+int explain_failure(std::string_view peer, const outcome& o) {
+  if (o.status != 2) fmt::print(stderr, "tobi-bench: the run of {} failed with status {}.\n", peer, o.status);
+  return o.status == 2 ? 2 : 1;
 }
 
 }  // namespace
 
 int run_one_peer(const arguments& a) {
-  bool speak = true;
-  const peers::measured m = measure(a, speak);
-  if (speak) fmt::print("{} {:.9f}\n", m.result, m.seconds);
+  if (!is_built(a.only)) {
+    fmt::print(stderr, "tobi-bench: this build has no {}; install libtbb-dev and build again.\n", a.only);
+    return 2;
+  }
+  measurement m = measure(a);
+  if (m.speaks) fmt::print("{} {:.9f} {}\n", m.got.result, m.got.seconds, m.workers);
   return 0;
 }
 
 int run_peers(const arguments& asked) {
   arguments a = asked;
-  if (a.workers == 0) a.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  std::map<std::string, std::vector<double>> seconds;
-  double divisor = 1;
+  if (a.workers == 0) {  // the runtime decides, and says what is wrong with TOBI_WORKERS if something is
+    const outcome o = run_child("fib --n 2", 0, "tobi");
+    if (o.status != 0) return explain_failure("tobi", o);
+    a.workers = o.workers;
+  }
+  const std::string what = a.app == "fib" ? fmt::format("fib --n {}", a.n) : "uts --tree " + a.tree_name;
   for (const char* peer : all_peers) {
     if (!is_built(peer))
-      fmt::print(stderr, "tobi-bench: this build has no {}: install libtbb-dev and build again.\n", peer);
+      fmt::print(stderr, "tobi-bench: this build has no {}; install libtbb-dev and build again.\n", peer);
   }
+  std::map<std::string, std::vector<double>> seconds;
+  double divisor = 1;
   for (int i = -a.warmup; i < a.repeat; ++i) {
     for (const char* peer : all_peers) {
       if (!is_built(peer)) continue;
-      const auto m = run_child(a, peer);
-      if (!m) {
-        fmt::print(stderr, "tobi-bench: the run of {} failed.\n", peer);
-        return 1;
-      }
-      if (known_answer(a, m->result, {m->result, 0}) == false && a.app == "fib") {
-        fmt::print(stderr, "tobi-bench: {} gave {}, which is wrong: {}\n", peer, m->result, expectation(a));
+      const outcome o = run_child(what, a.workers, peer);
+      if (o.status != 0) return explain_failure(peer, o);
+      if (!is_right(a, o.got.result)) {
+        fmt::print(stderr, "tobi-bench: {} gave {}, which is wrong: {}\n", peer, o.got.result, expectation(a));
         return 1;
       }
       if (i < 0) continue;
-      divisor = spawns(a, m->result);
-      seconds[peer].push_back(m->seconds);
-      if (a.json) {
-        fmt::print("{}\n", nlohmann::ordered_json{{"app", a.app},
-                                                  {"peer", peer},
-                                                  {"workers", std::string_view(peer) == "serial" ? 1 : a.workers},
-                                                  {"seconds", m->seconds},
-                                                  {"ns_per_spawn", m->seconds * 1e9 / divisor}}
-                               .dump());
-        std::fflush(stdout);
-      }
+      divisor = spawns(a, o.got.result);
+      seconds[peer].push_back(o.got.seconds);
+      if (a.json) print_line(a, peer, o);
     }
   }
-  if (a.json) return 0;
-  const auto median = [](std::vector<double> v) {
-    std::sort(v.begin(), v.end());
-    return v[v.size() / 2];
-  };
-  const double serial = median(seconds["serial"]);
-  fmt::print("{} {}, {} workers, medians of {} interleaved runs\n", a.app, describe(a), a.workers, a.repeat);
-  fmt::print("{:<10} {:>12} {:>12} {:>14}\n", "peer", "seconds", a.app == "fib" ? "ns/spawn" : "ns/node",
-             "time / serial");
-  for (const char* peer : all_peers) {
-    if (!is_built(peer)) continue;
-    const double s = median(seconds[peer]);
-    fmt::print("{:<10} {:>12.5f} {:>12.3f} {:>14.3f}\n", peer, s, s * 1e9 / divisor, s / serial);
-  }
+  if (!a.json) print_table(a, seconds, divisor);
   return 0;
 }
 

@@ -33,7 +33,7 @@ progress::progress(bool wanted, const arguments& a) {
   if (printer_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != owner_) _exit(0);
-    print_forever(known != nullptr ? known->nodes : 0);
+    print_forever(a.app == "uts", known != nullptr ? known->nodes : 0);
   }
 }
 
@@ -43,7 +43,8 @@ progress::~progress() {
   waitpid(printer_, nullptr, 0);
 }
 
-void progress::print_forever(std::uint64_t total) const noexcept {
+// Only trees count as they go; the tasks of the other programs are too small to spend an instruction on it.
+void progress::print_forever(bool counts, std::uint64_t total) const noexcept {
   for (unsigned ticks = 0;; usleep(500'000)) {
     const char* phase = board_->phase.load(std::memory_order_relaxed);
     if (phase == nullptr) {
@@ -52,7 +53,9 @@ void progress::print_forever(std::uint64_t total) const noexcept {
     }
     std::uint64_t done = 0;
     for (auto& s : board_->slots) done += std::atomic_ref(s.count).load(std::memory_order_relaxed);
-    if (total != 0) {
+    if (!counts) {
+      std::fprintf(stderr, "\r%-16s %5.1f s ", phase, ticks++ / 2.0);
+    } else if (total != 0) {
       std::fprintf(stderr, "\r%-16s %5.1f %%  %7.1f M nodes  %5.1f s ", phase,
                    100.0 * static_cast<double>(done) / static_cast<double>(total), static_cast<double>(done) / 1e6,
                    ticks++ / 2.0);

@@ -25,7 +25,7 @@ class progress {
 
  private:
   struct board;
-  [[noreturn]] void print_forever(std::uint64_t total) const noexcept;
+  [[noreturn]] void print_forever(bool counts, std::uint64_t total) const noexcept;
 
   board* board_ = nullptr;
   pid_t printer_ = -1;

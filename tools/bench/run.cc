@@ -1,15 +1,10 @@
 #include "tools/bench/run.hpp"
 
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <tobi/runtime.hpp>
@@ -17,6 +12,7 @@
 
 #include "tools/bench/answers.hpp"
 #include "tools/bench/apps/variant.hpp"
+#include "tools/bench/deep_stack.hpp"
 #include "tools/bench/progress.hpp"
 
 namespace tobi_bench {
@@ -35,9 +31,10 @@ answer run_parallel(const arguments& a) {
   const std::uint64_t n = a.n;
   const std::uint64_t depth = a.depth;
   const std::uint64_t iter = a.iter;
+  const std::uint64_t cutoff = a.cutoff;
   if (a.app == "fib") return {tobi::run([=] { return parallel::fib(n); }), {}};
   if (a.app == "btc") return {tobi::run([=] { return parallel::btc(depth, iter); }), {}};
-  if (a.app == "nqueens") return {tobi::run([=] { return parallel::nqueens(n); }), {}};
+  if (a.app == "nqueens") return {tobi::run([=] { return parallel::nqueens(n, cutoff); }), {}};
   const tree_count found = tobi::run([] { return parallel::uts(); });
   return {found.nodes, found};
 }
@@ -45,7 +42,7 @@ answer run_parallel(const arguments& a) {
 answer run_elided(const arguments& a) {
   if (a.app == "fib") return {elided::fib(a.n), {}};
   if (a.app == "btc") return {elided::btc(a.depth, a.iter), {}};
-  if (a.app == "nqueens") return {elided::nqueens(a.n), {}};
+  if (a.app == "nqueens") return {elided::nqueens(a.n, a.cutoff), {}};
   const tree_count found = elided::uts();
   return {found.nodes, found};
 }
@@ -57,6 +54,12 @@ double seconds_of(F f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+double time_elided(const arguments& a, answer& got) {
+  double seconds = 0;
+  on_deep_stack([&] { seconds = seconds_of([&] { got = run_elided(a); }); });
+  return seconds;
+}
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
@@ -65,6 +68,7 @@ double median(std::vector<double> values) {
 
 nlohmann::ordered_json params_of(const arguments& a) {
   if (a.app == "btc") return {{"depth", a.depth}, {"iter", a.iter}};
+  if (a.app == "nqueens") return {{"n", a.n}, {"cutoff", a.cutoff}};
   if (a.app != "uts") return {{"n", a.n}};
   if (!a.tree_name.empty()) return {{"tree", a.tree_name}};
   const tree& t = a.shape;
@@ -79,9 +83,13 @@ nlohmann::ordered_json params_of(const arguments& a) {
           {"g", t.granularity}};
 }
 
+// Forks are counted with TOBI_STATS=1 only; what was not counted is null, not 0.
 nlohmann::ordered_json stats_of(const tobi::statistics& s) {
-  return {{"forks", s.forks},
-          {"joins", s.joins},
+  const auto counted = [&](auto value) {
+    return s.forks == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
+  };
+  return {{"forks", counted(s.forks)},
+          {"joins", counted(s.joins)},
           {"outstanding_joins", s.outstanding_joins},
           {"steals_ok", s.steals_ok},
           {"steals_failed", s.steals_failed},
@@ -92,7 +100,7 @@ nlohmann::ordered_json stats_of(const tobi::statistics& s) {
           {"published", s.published},
           {"taken_back", s.taken_back},
           {"peak_stack_bytes", s.peak_stack_bytes},
-          {"stolen_per_created", s.stolen_per_created()}};
+          {"stolen_per_created", counted(s.stolen_per_created())}};
 }
 
 // What a run is called in the output, apart from its numbers.
@@ -101,29 +109,81 @@ struct setting {
   std::string transport, sched, deque;
 };
 
-void report(const arguments& a, const setting& where, double seconds, const answer& got, std::optional<bool> verified,
-            const tobi::statistics& stats) {
-  if (a.json) {
-    nlohmann::ordered_json line{{"app", a.app},         {"params", params_of(a)},       {"workers", where.workers},
-                                {"nodes", 1},           {"transport", where.transport}, {"sched", where.sched},
-                                {"deque", where.deque}, {"seconds", seconds},           {"result", got.result},
-                                {"verified", nullptr},  {"stats", stats_of(stats)}};
-    if (verified) line["verified"] = *verified;
-    if (a.app == "uts") {
-      line["leaves"] = got.tree.leaves();
-      line["depth"] = got.tree.depth();
-    }
-    fmt::print("{}\n", line.dump());
+// One measured run, and the elision beside it where that was asked for.
+struct run_report {
+  double seconds;
+  answer got;
+  std::optional<bool> verified;
+  std::optional<tobi::statistics> stats;  // of the runtime; the elision has none
+  std::optional<double> serial_seconds;
+
+  [[nodiscard]] double efficiency(int workers) const { return *serial_seconds / (workers * seconds); }
+};
+
+void print_json(const arguments& a, const setting& where, const run_report& r) {
+  nlohmann::ordered_json line{{"app", a.app},
+                              {"params", params_of(a)},
+                              {"workers", where.workers},
+                              {"nodes", 1},
+                              {"transport", where.transport},
+                              {"sched", where.sched},
+                              {"deque", where.deque},
+                              {"seconds", r.seconds},
+                              {"result", r.got.result},
+                              {"verified", nullptr},
+                              {"stats", nullptr}};
+  if (r.verified) line["verified"] = *r.verified;
+  if (r.stats) line["stats"] = stats_of(*r.stats);
+  if (a.app == "uts") {
+    line["leaves"] = r.got.tree.leaves();
+    line["depth"] = r.got.tree.depth();
+  }
+  if (r.serial_seconds) {
+    line["serial_seconds"] = *r.serial_seconds;
+    line["efficiency"] = r.efficiency(where.workers);
+  }
+  fmt::print("{}\n", line.dump());
+}
+
+// What is counted for the throughput: what the program answers, but for fib its forks.
+struct work {
+  double amount;
+  const char* unit;
+};
+work work_of(const arguments& a, const answer& got) {
+  if (a.app == "fib") return {fib_forks(a.n), "Mforks/s"};
+  return {static_cast<double>(got.result), a.app == "uts" ? "Mnodes/s" : a.app == "btc" ? "Mtasks/s" : "Msolutions/s"};
+}
+
+void print_heading(const arguments& a, const setting& where) {
+  if (where.sched == "serial") {
+    fmt::print("{} {}, serial elision\n", a.app, describe(a));
   } else {
-    const std::string checked = !a.verify   ? ""
-                                : !verified ? "  (no known answer)"
-                                : *verified ? "  verified"
-                                            : "  WRONG";
-    const std::string shape =
-        a.app == "uts" ? fmt::format("  leaves {}  depth {}", got.tree.leaves(), got.tree.depth()) : "";
-    fmt::print("{} {}  result {}{}  {:.4f} s", a.app, describe(a), got.result, shape, seconds);
-    if (a.app != "fib") fmt::print("  {:.2f} M/s", static_cast<double>(got.result) / seconds / 1e6);
-    fmt::print("  {} x{}{}\n", where.sched, where.workers, checked);
+    fmt::print("{} {}, {} worker{} ({}, {}, {})\n", a.app, describe(a), where.workers, where.workers == 1 ? "" : "s",
+               where.transport, where.sched, where.deque);
+  }
+  fmt::print("{:>20}", a.app == "uts" ? "nodes" : a.app == "btc" ? "tasks" : "result");
+  if (a.app == "uts") fmt::print("{:>14}{:>8}", "leaves", "depth");
+  fmt::print("{:>12}{:>14}", "seconds", work_of(a, {}).unit);
+  if (a.efficiency) fmt::print("{:>12}{:>12}", "serial s", "efficiency");
+  fmt::print("{}\n", a.verify ? "  verified" : "");
+}
+
+void print_row(const arguments& a, const setting& where, const run_report& r) {
+  fmt::print("{:>20}", r.got.result);
+  if (a.app == "uts") fmt::print("{:>14}{:>8}", r.got.tree.leaves(), r.got.tree.depth());
+  fmt::print("{:>12.4f}{:>14.2f}", r.seconds, work_of(a, r.got).amount / r.seconds / 1e6);
+  if (r.serial_seconds) fmt::print("{:>12.4f}{:>12.3f}", *r.serial_seconds, r.efficiency(where.workers));
+  if (a.verify) fmt::print("  {}", !r.verified ? "no known answer" : *r.verified ? "yes" : "NO");
+  fmt::print("\n");
+}
+
+void report(const arguments& a, const setting& where, const run_report& r, bool first) {
+  if (a.json) {
+    print_json(a, where, r);
+  } else {
+    if (first) print_heading(a, where);
+    print_row(a, where, r);
   }
   std::fflush(stdout);
 }
@@ -144,31 +204,42 @@ int run_serially(const arguments& a) {
   elided::uts_prepare(a.shape);
   bool right = true;
   for (int i = -a.warmup; i < a.repeat; ++i) {
-    answer got{};
-    const double seconds = seconds_of([&] { got = run_elided(a); });
-    std::optional<bool> verified;
-    right = accept(a, got, verified) && right;
-    if (i >= 0) report(a, {1, "none", "serial", "none"}, seconds, got, verified, {});
+    run_report r{};
+    r.seconds = time_elided(a, r.got);
+    right = accept(a, r.got, r.verified) && right;
+    if (i >= 0) report(a, {1, "none", "serial", "none"}, r, i == 0);
   }
   return right ? 0 : 1;
 }
 
-void report_efficiency(const std::vector<double>& parallel_s, const std::vector<double>& serial_s, int workers,
-                       bool json) {
-  const double p = median(parallel_s);
-  const double s = median(serial_s);
-  const double speedup = s / p;
-  if (json) {
-    fmt::print("{}\n", nlohmann::ordered_json{{"serial_seconds", s},
-                                              {"seconds", p},
-                                              {"workers", workers},
-                                              {"speedup", speedup},
-                                              {"efficiency", speedup / workers}}
-                           .dump());
-  } else {
-    fmt::print("serial elision {:.4f} s, {} workers {:.4f} s (medians of {}): speedup {:.3f}, efficiency {:.3f}\n", s,
-               workers, p, parallel_s.size(), speedup, speedup / workers);
+// 102181082 as 102,181,082: for the one sentence that people read.
+std::string with_commas(std::uint64_t n) {
+  return n < 1000 ? fmt::format("{}", n) : fmt::format("{},{:03}", with_commas(n / 1000), n % 1000);
+}
+
+void print_summary(const std::vector<run_report>& runs, const arguments& a, int workers) {
+  std::vector<double> parallel_s;
+  std::vector<double> serial_s;
+  for (const run_report& r : runs) {
+    parallel_s.push_back(r.seconds);
+    serial_s.push_back(*r.serial_seconds);
   }
+  const double speedup = median(serial_s) / median(parallel_s);
+  const work done = work_of(a, runs.front().got);
+  fmt::print("{} {}: {} in {:.3f} s on {} worker{}, {:.2f} {}; {:.3f} times the serial elision ({:.3f} s), efficiency ",
+             a.app, describe(a), with_commas(runs.front().got.result), median(parallel_s), workers,
+             workers == 1 ? "" : "s", done.amount / median(parallel_s) / 1e6, done.unit, speedup, median(serial_s));
+  fmt::print("{:.3f}{}\n", speedup / workers,
+             runs.size() == 1 ? "" : fmt::format(" (medians of {} interleaved runs)", runs.size()));
+}
+
+// The elision on rank 0, while the others sleep in the barrier behind it.
+bool run_beside(const arguments& a, run_report& r) {
+  answer alone{};
+  r.serial_seconds = time_elided(a, alone);
+  if (alone.result == r.got.result) return true;
+  fmt::print(stderr, "tobi-bench: the serial elision gave {}, the tasks {}\n", alone.result, r.got.result);
+  return false;
 }
 
 }  // namespace
@@ -183,36 +254,27 @@ int run_app(const arguments& a) {
   const setting where{rt.size(), std::string(rt.transport_name()), "continuation_greedy", std::string(rt.deque_name())};
 
   bool right = true;
-  std::vector<double> parallel_s;
-  std::vector<double> serial_s;
+  std::vector<run_report> runs;
   for (int i = -a.warmup; i < a.repeat; ++i) {
     rt.reset_stats();
-    answer got{};
+    run_report r{};
     shown.start("tasks");
-    const double seconds = seconds_of([&] { got = run_parallel(a); });
+    r.seconds = seconds_of([&] { r.got = run_parallel(a); });
     shown.stop();
-    const tobi::statistics stats = rt.stats();
-    std::optional<bool> verified;
+    r.stats = rt.stats();
     if (rt.rank() == 0) {
-      right = accept(a, got, verified) && right;
-      if (i >= 0) {
-        parallel_s.push_back(seconds);
-        report(a, where, seconds, got, verified, stats);
-      }
+      right = accept(a, r.got, r.verified) && right;
       if (a.efficiency && i >= 0) {
         shown.start("serial elision");
-        answer alone{};
-        serial_s.push_back(seconds_of([&] { alone = run_elided(a); }));
+        right = run_beside(a, r) && right;
         shown.stop();
-        if (alone.result != got.result) {
-          fmt::print(stderr, "tobi-bench: the serial elision gave {}, the tasks {}\n", alone.result, got.result);
-          right = false;
-        }
       }
+      if (i >= 0) report(a, where, r, i == 0);
+      if (i >= 0) runs.push_back(r);
     }
     rt.barrier();
   }
-  if (rt.rank() == 0 && a.efficiency) report_efficiency(parallel_s, serial_s, rt.size(), a.json);
+  if (rt.rank() == 0 && a.efficiency && !a.json) print_summary(runs, a, rt.size());
   return rt.rank() == 0 && !right ? 1 : 0;
 }
 

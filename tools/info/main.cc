@@ -264,8 +264,8 @@ int main(int argc, char** argv) {
   bool only_settings = false;
   bool as_json = false;
   CLI::App app("What Tobiuo finds here: the machine, the transports, the settings.", "tobi-info");
-  app.add_flag("--settings", only_settings, "only the table of settings");
-  app.add_flag("--json", as_json, "one JSON object a line");
+  app.add_flag("--settings", only_settings, "only the table of settings")->disable_flag_override();
+  app.add_flag("--json", as_json, "one JSON object a line")->disable_flag_override();
   app.set_version_flag("--version", TOBI_VERSION);
   try {
     app.parse(argc, argv);

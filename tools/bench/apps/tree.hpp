@@ -77,7 +77,6 @@ inline std::int32_t geometric_children(const tree& t, const tree_node& n) noexce
 }
 
 inline std::int32_t binomial_children(const tree& t, const tree_node& n) noexcept {
-  if (n.height == 0) return static_cast<std::int32_t>(std::floor(t.b0));
   return tree_probability(n) < t.non_leaf_prob ? t.non_leaf_children : 0;
 }
 
@@ -86,8 +85,8 @@ inline std::int32_t tree_children(const tree& t, const tree_node& n) noexcept {
   std::int32_t count = 0;
   switch (t.type) {
     case tree_type::binomial:
+      if (n.height == 0) return static_cast<std::int32_t>(std::floor(t.b0));
       count = binomial_children(t, n);
-      if (n.height == 0) return count;
       break;
     case tree_type::geometric:
       count = geometric_children(t, n);

@@ -16,13 +16,22 @@ namespace tobi_bench {
 /// the run.
 extern std::uint64_t* progress_word;
 
-/// What a tree search finds. Two registers: the depth shares a word with the leaves.
+/// What a tree search finds. Two registers, which a task returns without touching memory: the depth shares a word with
+/// the leaves. 24 bits are deeper than any stack, and leave 40 for the leaves (the largest named tree has 2^37.7).
 struct tree_count {
+  static constexpr unsigned depth_bits = 24;
   std::uint64_t nodes;
-  std::uint64_t leaves_and_depth;  // leaves << 16 | depth
+  std::uint64_t leaves_and_depth;  // leaves << depth_bits | depth
 
-  [[nodiscard]] std::uint64_t leaves() const noexcept { return leaves_and_depth >> 16; }
-  [[nodiscard]] std::uint64_t depth() const noexcept { return leaves_and_depth & 0xffff; }
+  [[nodiscard]] constexpr std::uint64_t leaves() const noexcept { return leaves_and_depth >> depth_bits; }
+  [[nodiscard]] constexpr std::uint64_t depth() const noexcept {
+    return leaves_and_depth & ((std::uint64_t{1} << depth_bits) - 1);
+  }
+  static constexpr tree_count leaf(std::uint64_t depth) noexcept { return {1, std::uint64_t{1} << depth_bits | depth}; }
+  static constexpr tree_count sum(tree_count a, tree_count b) noexcept {
+    const std::uint64_t depth = a.depth() > b.depth() ? a.depth() : b.depth();
+    return {a.nodes + b.nodes, (a.leaves() + b.leaves()) << depth_bits | depth};
+  }
 };
 
 struct tree;
@@ -30,7 +39,8 @@ struct tree;
 namespace parallel {
 std::uint64_t fib(std::uint64_t n);
 std::uint64_t btc(std::uint64_t depth, std::uint64_t iter);
-std::uint64_t nqueens(std::uint64_t n);
+/// The last CUTOFF rows of a board are searched without tasks.
+std::uint64_t nqueens(std::uint64_t n, std::uint64_t cutoff);
 /// Every process calls it before the run; the root task then calls uts().
 void uts_prepare(const tree& t);
 tree_count uts();
@@ -39,7 +49,8 @@ tree_count uts();
 namespace elided {
 std::uint64_t fib(std::uint64_t n);
 std::uint64_t btc(std::uint64_t depth, std::uint64_t iter);
-std::uint64_t nqueens(std::uint64_t n);
+/// The last CUTOFF rows of a board are searched without tasks.
+std::uint64_t nqueens(std::uint64_t n, std::uint64_t cutoff);
 /// Every process calls it before the run; the root task then calls uts().
 void uts_prepare(const tree& t);
 tree_count uts();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 namespace tobi::detail {
 
@@ -17,10 +18,11 @@ struct registers2 {
 };
 
 /// What the slow paths need to know of a task. One constant a closure type; `run` comes first, the assembly calls it.
-/// A closure of at most 16 bytes travels in registers (FIRST and SECOND); of a larger one FIRST is the address.
+/// A closure of at most four words travels in registers; of a larger one the first word is the address.
 struct handle;
 struct task_type {
-  registers2 (*run)(std::uint64_t first, handle* unused, const task_type* type, std::uint64_t second);
+  registers2 (*run)(std::uint64_t w0, handle* unused, const task_type* type, std::uint64_t w1, std::uint64_t w2,
+                    std::uint64_t w3);
   std::uint32_t closure_bytes;  // in memory: 0 when it travels in registers
   std::uint32_t result_bytes;
 };
@@ -34,7 +36,8 @@ struct handle {
 extern "C" {
 /// arch/: saves the caller, leaves it for thieves, and calls the child. Returns to the caller, here or elsewhere.
 /// On x86-64 it is not a function of the ABI: see fork() below.
-registers2 tobi_fork(std::uint64_t first, handle* h, const task_type* type, std::uint64_t second) noexcept;
+registers2 tobi_fork(std::uint64_t w0, handle* h, const task_type* type, std::uint64_t w1, std::uint64_t w2,
+                     std::uint64_t w3) noexcept;
 /// Where a result too large for registers goes; CFA is the frame address of the child's first function, OFFSET the
 /// place of the result behind the handle.
 void* tobi_result_slot(void* cfa, std::uint32_t bytes, std::uint32_t offset) noexcept;
@@ -46,20 +49,25 @@ void tobi_join(handle* h, void* result, std::uint32_t bytes);
 void tobi_abandon(handle* h) noexcept;
 }
 
+using closure_words = std::array<std::uint64_t, 4>;
+
 /// Calls tobi_fork. On x86-64 through an asm statement that declares every register changed: so the compiler keeps on
 /// the stack what is alive across the fork, and only that, and the fork itself saves nothing. "+r" of the stack pointer
 /// tells the compiler that the statement pushes: it keeps the stack aligned and puts nothing below it (no red zone).
-[[gnu::always_inline]] inline registers2 fork(std::uint64_t first, handle* h, const task_type* type,
-                                              std::uint64_t second) noexcept {
+[[gnu::always_inline]] inline registers2 fork(const closure_words& w, handle* h, const task_type* type) noexcept {
 #if defined(__x86_64__)
   register void* sp asm("rsp");
+  std::uint64_t w0 = w[0];
+  std::uint64_t w1 = w[1];
+  register std::uint64_t w2 asm("r8") = w[2];
+  register std::uint64_t w3 asm("r9") = w[3];
   registers2 r;
   asm volatile("call tobi_fork@PLT"
-               : "=a"(r.a), "=d"(r.b), "+r"(sp), "+D"(first), "+S"(h), "+c"(second)
+               : "=a"(r.a), "=d"(r.b), "+r"(sp), "+D"(w0), "+S"(h), "+c"(w1), "+r"(w2), "+r"(w3)
                : "d"(type)
-               : "rbx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", "xmm0", "xmm1", "xmm2",
-                 "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
-                 "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)"
+               : "rbx", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3",
+                 "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
+                 "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)"
 #if defined(__AVX512F__)
                  ,
                  "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26",
@@ -68,7 +76,7 @@ void tobi_abandon(handle* h) noexcept;
   );
   return r;
 #else
-  return tobi_fork(first, h, type, second);
+  return tobi_fork(w[0], h, type, w[1], w[2], w[3]);
 #endif
 }
 
@@ -98,21 +106,35 @@ R from_registers(registers2 r) noexcept {
 }
 
 template <class F>
-inline constexpr bool by_words = sizeof(F) <= 2 * sizeof(std::uint64_t) && alignof(F) <= alignof(std::uint64_t);
+inline constexpr bool by_words = sizeof(F) <= sizeof(closure_words) && alignof(F) <= alignof(std::uint64_t);
 
-/// The child's own copy of its closure. By words it never was in memory; otherwise it is copied out of the parent's
-/// frame.
-template <class F>
-F from_words(std::uint64_t first, std::uint64_t second) noexcept {
-  if constexpr (by_words<F>) {
-    const std::uint64_t words[2]{first, second};
-    std::array<std::byte, sizeof(F)> bytes;
-    std::memcpy(&bytes, words, sizeof(F));
-    return std::bit_cast<F>(bytes);
-  } else {
-    return *reinterpret_cast<const F*>(first);
+/// Copies an object to words or back, one word at a time. A plain copy would be made of 16-byte moves, and a 16-byte
+/// load of what has just been stored in smaller pieces waits until those have left the store buffer: longer than the
+/// whole fork.
+template <std::size_t Bytes>
+[[gnu::always_inline]] inline void copy_words(void* to, const void* from) noexcept {
+  constexpr std::size_t step = sizeof(std::uint64_t);
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (std::memcpy(static_cast<std::byte*>(to) + I * step, static_cast<const std::byte*>(from) + I * step,
+                 I * step + step <= Bytes ? step : Bytes - I * step),
+     ...);
   }
+  (std::make_index_sequence<(Bytes + step - 1) / step>());
 }
+
+/// The child's own copy of its closure, among its own locals. By words it never was in memory before; otherwise it is
+/// copied out of the parent's frame.
+template <class F>
+union own_closure {
+  F function;
+  [[gnu::always_inline]] explicit own_closure(const closure_words& words) noexcept {
+    if constexpr (by_words<F>) {
+      copy_words<sizeof(F)>(&function, &words);
+    } else {
+      std::memcpy(static_cast<void*>(&function), reinterpret_cast<const void*>(words[0]), sizeof(F));
+    }
+  }
+};
 
 template <class R>
 constexpr std::uint32_t result_offset() {
@@ -126,16 +148,17 @@ constexpr std::uint32_t result_offset() {
 /// The child's first function. The closure is copied into the child's own frame first: the parent's frame belongs to
 /// whoever runs the parent's continuation, and a moment later that may be somebody else.
 template <class F, class R>
-[[gnu::noinline]] registers2 run_task(std::uint64_t first, handle*, const task_type*, std::uint64_t second) {
-  F function = from_words<F>(first, second);
+[[gnu::noinline]] registers2 run_task(std::uint64_t w0, handle*, const task_type*, std::uint64_t w1, std::uint64_t w2,
+                                      std::uint64_t w3) {
+  own_closure<F> own({w0, w1, w2, w3});
   try {
     if constexpr (std::is_void_v<R>) {
-      function();
+      own.function();
       return {0, 0};
     } else if constexpr (in_registers<R>) {
-      return to_registers<R>(function());
+      return to_registers<R>(own.function());
     } else {
-      const R value = function();
+      const R value = own.function();
       std::memcpy(tobi_result_slot(__builtin_dwarf_cfa(), sizeof(R), result_offset<R>()), &value, sizeof value);
       return {0, 0};
     }
@@ -160,13 +183,13 @@ inline constexpr task_type type_of{&run_task<F, R>, by_words<F> ? 0 : sizeof(F),
 /// Forks FUNCTION, whose result is an R, into H (null: nobody joins it).
 template <class R, class F>
 [[gnu::always_inline]] inline registers2 fork_task(const F& function, handle* h) noexcept {
+  closure_words words{};
   if constexpr (by_words<F>) {
-    std::uint64_t words[2]{};
-    std::memcpy(words, &function, sizeof function);
-    return fork(words[0], h, &type_of<F, R>, words[1]);
+    copy_words<sizeof(F)>(&words, &function);
   } else {
-    return fork(reinterpret_cast<std::uint64_t>(&function), h, &type_of<F, R>, 0);
+    words[0] = reinterpret_cast<std::uint64_t>(&function);
   }
+  return fork(words, h, &type_of<F, R>);
 }
 
 template <class F>

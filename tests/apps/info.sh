@@ -1,0 +1,139 @@
+#!/bin/sh
+# tobi-info: what it prints, that programs can read it, and that every mistake ends with one sentence and status 2.
+# BIN is the folder of the programs. Prints "ok - rule" or "not ok - rule" a line; the status is 1 if any is not ok.
+set -u
+info=${BIN:?BIN is the folder of tobi-info}/tobi-info
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+out=$folder/out
+err=$folder/err
+failures=0
+# The rules below are about what each run sets itself.
+for name in $(env | sed -n 's/^\(TOBI_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$name"; done
+
+verdict() {  # status of the rule, its words
+  if [ "$1" -eq 0 ]; then
+    echo "ok - $2"
+  else
+    failures=$((failures + 1))
+    echo "not ok - $2"
+    sed 's/^/# /' "$out" "$err" | head -n 10
+  fi
+}
+run() { env "$@" > "$out" 2> "$err"; }
+all() {  # the rule, then conditions that must all hold
+  rule=$1
+  shift
+  for condition in "$@"; do
+    if ! eval "$condition"; then
+      echo "# failed: $condition"
+      verdict 1 "$rule"
+      return
+    fi
+  done
+  verdict 0 "$rule"
+}
+says() { grep -q -- "$1" "$out"; }
+silent() { [ ! -s "$err" ]; }
+count() { grep -c -- "$1" "$out"; }
+
+# --- for people ---
+run "$info"; status=$?
+all "it tells version, machine, transports and settings, and complains of nothing" '[ $status -eq 0 ]' silent \
+  'says "^Tobiuo [0-9]"' 'says "^machine"' 'says "^  cores .* usable of "' 'says "locked memory"' \
+  'says "^transports"' 'says "^  self "' 'says "^  shm "' 'says "^settings"' 'says "^  TOBI_WORKERS "'
+all "each transport says whether it is usable, and one is chosen" '[ "$(count "^  *\(not \)\{0,1\}usable")" -ge 2 ]' \
+  '[ "$(count "usable, and chosen for a job")" -eq 1 ]'
+
+run "$info" --settings; status=$?
+all "--settings is the table alone" '[ $status -eq 0 ]' silent 'says "^settings"' '! says "^machine"' '! says "^transports"'
+rows=$(grep -c '^  TOBI_[A-Z_]* .* default ' "$out")
+all "every setting has a row, all of them defaults" '[ "$rows" -ge 10 ]' '[ "$(count "^  TOBI_")" -eq "$rows" ]'
+
+run TOBI_DEQUE=the TOBI_STACK_SIZE=100K "$info" --settings; status=$?
+all "a setting of the environment is shown with its value in force and its source" '[ $status -eq 0 ]' silent \
+  'says "^  TOBI_DEQUE  *the  *environment "' 'says "^  TOBI_STACK_SIZE  *128K  *environment "' \
+  'says "^  TOBI_HEAP_SIZE  *1G  *default "'
+
+run TOBI_WORKERS=1 "$info"
+all "the choice of a transport follows the number of workers" 'says "chosen for a job of 1 worker$"'
+run TOBI_WORKERS=2 TOBI_TRANSPORT=self "$info"; status=$?
+all "a transport that cannot serve the job says why, and nothing else is chosen in its place" '[ $status -eq 0 ]' \
+  'says "not usable for a job of 2 workers: it serves a job of one worker"' '! says "and chosen for"'
+
+run taskset -c "$(taskset -pc $$ | sed 's/.*: *\([0-9]*\).*/\1/')" "$info"; status=$?
+all "the inherited cpuset limits the cores" '[ $status -eq 0 ]' 'says "^  cores  *1 usable of "' 'says "workers of a job 1$"'
+
+run HWLOC_PLUGINS_PATH=/nowhere "$info"; status=$?
+all "plugins of hwloc are not needed" '[ $status -eq 0 ]' silent 'says "^  cores .* usable of "'
+
+# --- for programs ---
+run "$info" --json; status=$?
+all "--json prints one object a line" '[ $status -eq 0 ]' silent '[ "$(count "^{\"kind\":\"[a-z]*\",.*}$")" -eq "$(wc -l < "$out")" ]'
+for kind in version machine pages; do
+  all "--json has one object of kind $kind" '[ "$(count "^{\"kind\":\"$kind\"")" -eq 1 ]'
+done
+all "--json has self and shm, and as many settings as the table" '[ "$(count "\"kind\":\"setting\"")" -eq "$rows" ]' \
+  'says "\"kind\":\"transport\",\"name\":\"self\""' 'says "\"kind\":\"transport\",\"name\":\"shm\""'
+all "--json tells capabilities as values" 'says "\"fetch_add\":true"' 'says "\"amo_scope\":\"host\""' 'says "\"chain_max\":[1-9]"'
+run "$info" --json --settings
+all "--json --settings is the settings alone" '[ "$(wc -l < "$out")" -eq "$rows" ]' \
+  '[ "$(count "\"kind\":\"setting\"")" -eq "$rows" ]'
+run TOBI_TRANSPORT=shm 'TOBI_STRANGE=a"b\c' "$info" --json
+if command -v jq > /dev/null; then
+  jq -e . < "$out" > "$folder/parsed" 2>> "$err"; status=$?
+  all "--json is JSON" '[ $status -eq 0 ]'
+  jq -se 'map(select(.kind == "setting" and .name == "TOBI_TRANSPORT")) | .[0].value == "shm" and .[0].source == "environment"' \
+    < "$out" > "$folder/parsed" 2>> "$err"; status=$?
+  all "--json says value and source" '[ $status -eq 0 ]'
+  jq -se 'map(select(.kind == "machine")) | .[0] | (.cores | length) == .cores_usable and .workers >= 1' \
+    < "$out" > "$folder/parsed" 2>> "$err"; status=$?
+  all "--json lists the usable cores" '[ $status -eq 0 ]'
+else
+  # Without a parser: quotes and brackets that match, on every line.
+  awk '{ q = gsub(/"/, "\""); o = gsub(/[{[]/, "&"); c = gsub(/[]}]/, "&"); if (q % 2 || o != c) bad = 1 } END { exit bad }' "$out"
+  status=$?
+  all "--json has matching quotes and brackets (jq is not installed to parse it)" '[ $status -eq 0 ]'
+fi
+
+# --- mistakes ---
+refused() {  # the rule, what standard error must say, then the run: status 2, one line there, nothing on standard output
+  rule=$1
+  sentence=$2
+  shift 2
+  run "$@"; status=$?
+  all "$rule" '[ $status -eq 2 ]' '[ "$(wc -l < "$err")" -eq 1 ]' '[ ! -s "$out" ]' 'grep -q -- "^tobi: .*$sentence" "$err"'
+}
+refused "an unknown option" "does not know --frobnicate; tobi-info --help" "$info" --frobnicate
+refused "a stray argument" "does not know machine; tobi-info --help" "$info" machine
+refused "a value for a flag" "tobi-info --help" "$info" --json=3
+for bad in -3 0 1e9 1000000000 99999999999999999999 two ''; do
+  refused "TOBI_WORKERS=$bad" "is not a number of processes from 1 to 65535" TOBI_WORKERS="$bad" "$info"
+done
+refused "more workers than the machine is good for" "60000 workers are more than 64 for each" TOBI_WORKERS=60000 "$info"
+refused "TOBI_DEQUE=foo" "TOBI_DEQUE=foo is not one of steal_word, the\." TOBI_DEQUE=foo "$info"
+refused "TOBI_TRANSPORT=foo" "TOBI_TRANSPORT=foo is not one of auto, self, shm.*\." TOBI_TRANSPORT=foo "$info"
+for bad in 1K 129M -1 64Q ''; do
+  refused "TOBI_STACK_SIZE=$bad" "is not a size from 64K to 128M" TOBI_STACK_SIZE="$bad" "$info"
+done
+refused "TOBI_HEAP_SIZE=1T" "is not a size from 16M to 64G" TOBI_HEAP_SIZE=1T "$info"
+refused "TOBI_DEQUE_SIZE=10" "is not a number of nested forks from 256 to 16M" TOBI_DEQUE_SIZE=10 "$info"
+refused "TOBI_LOG=loud" "one of error, warn, info, debug, trace" TOBI_LOG=loud "$info"
+refused "TOBI_PIN=yes" "one of auto, none" TOBI_PIN=yes "$info"
+refused "TOBI_STATS=2" "one of 0, 1, off, on, false, true" TOBI_STATS=2 "$info"
+
+run TOBI_WROKERS=4 "$info" --settings; status=$?
+all "an unknown TOBI_ name draws one warning that names the nearest" '[ $status -eq 0 ]' '[ "$(wc -l < "$err")" -eq 1 ]' \
+  'grep -q "warning: TOBI_WROKERS is no setting.*nearest one is TOBI_WORKERS" "$err"'
+run TOBI_WROKERS=4 TOBI_LOG=error "$info" --settings
+all "TOBI_LOG=error silences the warning" silent 'says "^  TOBI_LOG  *error  *environment "'
+
+if [ -c /dev/full ]; then
+  "$info" > /dev/full 2> "$err"; status=$?
+  : > "$out"
+  all "output that cannot be written is an error" '[ $status -eq 1 ]' '[ "$(wc -l < "$err")" -eq 1 ]'
+fi
+run "$info" --help; status=$?
+all "--help names the options" '[ $status -eq 0 ]' 'says "--settings"' 'says "--json"'
+
+[ "$failures" -eq 0 ]

@@ -1,2 +1,18 @@
-conformance_sources :=
-test_programs :=
+# The tests, by kind. Every file of these folders is one; `make check` runs all of them (see .ci/check).
+conformance_sources := $(wildcard tests/conformance/*.cc)
+unit_sources   := $(sort $(wildcard tests/unit/*_test.cc))
+unit_names     := $(patsubst tests/unit/%.cc,%,$(unit_sources))
+unit_programs  := $(addprefix $(OUT)/tests/,$(unit_names))
+thread_programs := $(filter %_threads_test,$(unit_programs))
+# What a sanitizer may look at: not the tests that switch stacks or fork whole jobs, which it does not understand.
+plain_programs := $(filter-out %/task_test %/bootstrap_test,$(unit_programs))
+test_programs  := $(unit_programs)
+
+$(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(LIB)
+	$(call link,-lgtest -lgtest_main)
+
+.PHONY: plain-tests thread-tests list-tests
+plain-tests: $(plain_programs)
+thread-tests: $(thread_programs)
+list-tests:
+	@printf '%s\n' $(if $(filter asan ubsan,$(MODE)),$(plain_programs),$(if $(filter tsan,$(MODE)),$(thread_programs),$(unit_programs)))

@@ -33,6 +33,9 @@ job* current() noexcept { return current_job; }
 job::job(const options& chosen) : settings_(base::read_settings()) {
   if (current_job != nullptr)
     base::fatal("a second tobi::runtime was made while the first is alive.", base::exit_usage);
+  if (const std::string& why = arch::this_machine().error; !why.empty()) {
+    base::log(base::log_level::warn, why + "; every allowed cpu counts as a core, and none is nearer than another.");
+  }
   cores_ = arch::worker_cores();
   int workers = chosen.workers != 0 ? chosen.workers : settings_.workers != 0 ? settings_.workers : cores_;
   check_limits(workers, cores_, settings_);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <string>
 
+#include "arch/pages.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/task/worker.hpp"
@@ -13,21 +13,10 @@ namespace tobi::job {
 
 namespace {
 
-constexpr int workers_a_core = 64;              // beyond this nothing is measured but the kernel's scheduler
 constexpr std::size_t worker_bytes = 4u << 20;  // that a worker touches before the program does anything
 constexpr std::size_t address_bits = std::size_t{1} << 46;
 
 fault_ranges known{};
-
-std::size_t available_memory() {
-  std::ifstream info("/proc/meminfo");
-  for (std::string name, unit; info >> name;) {
-    std::size_t kib = 0;
-    if (name == "MemAvailable:" && info >> kib) return kib * 1024;
-    std::getline(info, unit);
-  }
-  return 0;
-}
 
 void explain_fault(const void* address) noexcept {
   if (known.memory == nullptr) return;
@@ -56,13 +45,8 @@ void check_limits(int workers, int cores, const base::settings& in_force) {
   };
   if (workers < 1)
     base::fatal(std::to_string(workers) + " workers cannot run a job; ask for 1 or more.", base::exit_usage);
-  if (workers > workers_a_core * cores) {
-    refuse("more than " + std::to_string(workers_a_core) + " for each of the " + std::to_string(cores) +
-           " cores that this process may use");
-  }
-  const std::size_t available = available_memory();
-  if (available != 0 && static_cast<std::size_t>(workers) * worker_bytes > available) {
-    refuse("too many for the " + base::format_size(available / 1024 * 1024) + " of memory that are available");
+  if (const std::string why = arch::too_many_workers(workers, cores, worker_bytes); !why.empty()) {
+    base::fatal(why, base::exit_usage);
   }
   if ((in_force.heap_bytes + in_force.stack_bytes) > address_bits / static_cast<std::size_t>(workers)) {
     refuse("too many for the address space with TOBI_HEAP_SIZE=" + base::format_size(in_force.heap_bytes));

@@ -58,7 +58,9 @@ void the::forked() noexcept {
   frame->die_record = newest_record_;
   newest_record_ = frame->record;
   const std::uint64_t tail = area_.tail;
-  if (tail - atomic(area_.head).load(std::memory_order_relaxed) >= the_area::entries) {
+  // A thief that is about to undo its claim may have put the head beyond the tail: the difference is signed.
+  if (static_cast<std::int64_t>(tail - atomic(area_.head).load(std::memory_order_relaxed)) >=
+      static_cast<std::int64_t>(the_area::entries)) {
     base::fatal("more than " + std::to_string(the_area::entries) +
                 " forks are nested on one worker, which the THE deque cannot hold; use TOBI_DEQUE=steal_word.");
   }

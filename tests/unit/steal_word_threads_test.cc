@@ -1,0 +1,211 @@
+// The steal word under real concurrency: an owner and several thieves, as threads of one process so that
+// ThreadSanitizer sees them, over a transport that does nothing but execute chains on memory. Each entry carries a
+// number and a payload; every entry must be popped by the owner or taken by one thief, once, with its payload whole.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "libcore/base/rng.hpp"
+#include "libcore/task/steal_word.hpp"
+#include "libcore/task/the.hpp"
+#include "transports/cpu_ops.hpp"
+
+namespace {
+
+using namespace tobi;
+using tasks::the;
+
+constexpr std::size_t stack_bytes = 1u << 20;
+constexpr std::size_t frame_words = 24;  // 192 bytes
+
+// One worker's memory: what would be its heap region, its stack, and the words of its fork path.
+struct place {
+  struct alignas(64) region {
+    tasks::steal_window window{};
+    tasks::the_area area{};
+  };
+  std::unique_ptr<region> heap = std::make_unique<region>();
+  std::vector<std::uint64_t> stack = std::vector<std::uint64_t>(stack_bytes / 8 + 2);
+  std::vector<std::uintptr_t> slots = std::vector<std::uintptr_t>(1 << 14);
+  arch::hot_state hot{};
+
+  [[nodiscard]] std::uintptr_t low() {
+    return (reinterpret_cast<std::uintptr_t>(stack.data()) + 15) & ~std::uintptr_t{15};
+  }
+  [[nodiscard]] std::uintptr_t high() { return low() + stack_bytes; }
+};
+
+class memory_transport final : public transports::transport {
+ public:
+  explicit memory_transport(std::vector<place>& places) : places_(places) {
+    caps_.chain = true;
+    caps_.chain_max = 16;
+    caps_.scope = transports::amo_scope::host;
+  }
+  [[nodiscard]] std::string_view name() const noexcept override { return "memory"; }
+  [[nodiscard]] const transports::capabilities& caps() const noexcept override { return caps_; }
+  [[nodiscard]] std::string address() const override { return {}; }
+  status connect(std::span<const std::string>) override { return status::ok; }
+  status register_memory(const transports::memory&, transports::region_key&) override { return status::ok; }
+  status deregister_memory(const transports::region_key&) override { return status::ok; }
+  // The first byte of a key says which of the rank's two regions it names.
+  status attach(int rank, const transports::region_key& key, transports::region_id& id) override {
+    id = static_cast<transports::region_id>(2 * rank) + static_cast<transports::region_id>(key.bytes[0]);
+    return status::ok;
+  }
+  [[nodiscard]] std::byte* map(transports::region_id id) noexcept override {
+    place& p = places_[id / 2];
+    return id % 2 == 0 ? reinterpret_cast<std::byte*>(p.heap.get()) : reinterpret_cast<std::byte*>(p.low());
+  }
+  status post(int, std::span<const transports::op> ops) noexcept override {
+    transports::execute(ops, [this](transports::region_id id) { return map(id); });
+    return status::ok;
+  }
+  status flush(int) noexcept override { return status::ok; }
+
+ private:
+  std::vector<place>& places_;
+  transports::capabilities caps_;
+};
+
+struct no_records final : tasks::record_source {
+  std::uint64_t make_record() noexcept override { return 16; }
+  void drop_record(std::uint64_t) noexcept override {}
+};
+
+tasks::fabric fabric_of(transports::transport& t, place& p, int rank, std::size_t ranks) {
+  tasks::peer_keys keys{};
+  keys.stack.bytes[0] = std::byte{1};
+  return {t, rank, reinterpret_cast<std::byte*>(p.heap.get()), std::vector<tasks::peer_keys>(ranks, keys)};
+}
+
+std::uint64_t payload(std::uint64_t number, std::size_t i) { return number * 0x9e3779b97f4a7c15u + i; }
+
+// The owner's side of fork and return, as the assembly does it.
+class owner {
+ public:
+  owner(place& p, tasks::deque& d, std::vector<std::atomic<int>>& seen) : place_(p), deque_(d), seen_(seen) {
+    deque_.reset(place_.high(), 0);
+    sp_ = place_.high();
+  }
+
+  void fork(std::uint64_t number) {
+    sp_ -= frame_words * 8;
+    auto* frame = reinterpret_cast<std::uint64_t*>(sp_);
+    frame[0] = 8;  // a handle: not null
+    for (std::size_t i = 3; i < frame_words; ++i) frame[i] = i == 3 ? number : payload(number, i);
+    *place_.hot.bottom++ = sp_;
+    auto* bell = const_cast<std::uint64_t*>(place_.hot.doorbell);
+    if (std::atomic_ref(*bell).load(std::memory_order_relaxed) != 0) deque_.forked();
+  }
+
+  // The innermost child returns. False: its parent is gone, and all older ones: the region is empty.
+  bool back() {
+    const auto number = reinterpret_cast<std::uint64_t*>(sp_)[3];
+    if (sp_ >= place_.hot.split_sp) {
+      if (!deque_.take_back(sp_)) {
+        while (!deque_.quiet()) std::this_thread::yield();
+        deque_.reset(place_.high(), 0);
+        sp_ = place_.high();
+        return false;
+      }
+    } else {
+      --place_.hot.bottom;
+    }
+    seen_[number].fetch_add(1);
+    sp_ += frame_words * 8;
+    return true;
+  }
+  [[nodiscard]] bool empty() const { return sp_ == place_.high(); }
+  [[nodiscard]] std::size_t depth() const { return (place_.high() - sp_) / (frame_words * 8); }
+
+ private:
+  place& place_;
+  tasks::deque& deque_;
+  std::vector<std::atomic<int>>& seen_;
+  std::uintptr_t sp_;
+};
+
+template <class MakeDeque>
+void run_race(std::uint64_t seed, MakeDeque make) {
+  constexpr std::size_t thieves = 3;
+  constexpr std::uint64_t entries = 20'000;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::vector<place> places(thieves + 1);
+  memory_transport over(places);
+  std::vector<std::atomic<int>> seen(entries);
+  std::atomic<bool> stop{false};
+  std::atomic<int> broken{0};
+  std::atomic<std::uint64_t> taken{0};
+  no_records records;
+
+  auto own_net = fabric_of(over, places[0], 0, places.size());
+  auto own = make(places[0], own_net, records);
+  std::atomic_ref(places[0].heap->window.busy).store(1);
+  owner me(places[0], *own, seen);
+
+  std::vector<std::thread> threads;
+  for (std::size_t t = 1; t <= thieves; ++t) {
+    threads.emplace_back([&, t] {
+      auto net = fabric_of(over, places[t], static_cast<int>(t), places.size());
+      auto mine = make(places[t], net, records);
+      while (!stop.load(std::memory_order_relaxed)) {
+        tasks::stolen got;
+        if (mine->steal(0, got) != tasks::steal_result::taken) {
+          std::this_thread::yield();
+          continue;
+        }
+        const auto* frame = reinterpret_cast<const std::uint64_t*>(got.sp);
+        bool whole = got.base - got.sp == frame_words * 8 && frame[3] < entries;
+        for (std::size_t i = 4; whole && i < frame_words; ++i) whole = frame[i] == payload(frame[3], i);
+        if (whole) {
+          seen[frame[3]].fetch_add(1);
+          taken.fetch_add(1);
+        } else {
+          broken.fetch_add(1);
+        }
+      }
+    });
+  }
+
+  base::rng random(seed);
+  for (std::uint64_t next = 0; next < entries || !me.empty();) {
+    const bool deep = me.depth() > 200;
+    if (next < entries && !deep && (me.empty() || random.uniform(100) < 55)) {
+      me.fork(next++);
+    } else {
+      me.back();
+    }
+    if (random.uniform(64) == 0) std::this_thread::yield();
+  }
+  // What is still shown has been taken by now, or will never be: the owner found itself empty.
+  for (int i = 0; i < 100; ++i) std::this_thread::yield();
+  stop = true;
+  for (auto& t : threads) t.join();
+
+  EXPECT_EQ(broken.load(), 0);
+  EXPECT_GT(taken.load(), 0u);
+  for (std::uint64_t n = 0; n < entries; ++n) ASSERT_EQ(seen[n].load(), 1) << "entry " << n;
+}
+
+TEST(steal_word, every_entry_is_popped_or_taken_once_and_whole) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    run_race(seed, [](place& p, tasks::fabric& net, no_records& r) {
+      return std::make_unique<tasks::steal_word>(p.hot, p.slots.data(), net, p.heap->window, r, p.high(), stack_bytes);
+    });
+  }
+}
+
+TEST(the, every_entry_is_popped_or_taken_once_and_whole) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    run_race(seed, [](place& p, tasks::fabric& net, no_records& r) {
+      return std::make_unique<the>(p.hot, p.slots.data(), net, p.heap->window, p.heap->area, r, p.high(), stack_bytes);
+    });
+  }
+}
+
+}  // namespace

@@ -144,18 +144,35 @@ steal_result steal_word::steal(int victim, stolen& got) {
     }
     return steal_result::empty;
   }
-  const window_entry entry = window_entry::unpack(line_.entry[w.top % ring]);
+  window_entry entry = window_entry::unpack(line_.entry[w.top % ring]);
   if (!entry.fits(w.top, stack_bytes_)) return steal_result::lost_race;
 
-  const std::uintptr_t sp = stack_high_ - entry.offset;
+  const auto frames_of = [&](const window_entry& e) {
+    return op{op_kind::get,
+              false,
+              net_.stack(victim),
+              stack_bytes_ - e.offset,
+              reinterpret_cast<void*>(stack_high_ - e.offset),
+              e.bytes,
+              0,
+              0};
+  };
+  const std::uint64_t guess = line_.entry[w.top % ring];
   const op claim[] = {
       {op_kind::compare_swap, true, heap, at, &found_, 8, w.claimed().pack(), line_.word},
-      {op_kind::get, false, net_.stack(victim), stack_bytes_ - entry.offset, reinterpret_cast<void*>(sp), entry.bytes,
-       0, 0},
+      {op_kind::get, false, heap, at + offsetof(steal_window, entry) + w.top % ring * 8, &entry_now_, 8, 0, 0},
+      frames_of(entry),
   };
   net_.post(victim, claim);
   net_.complete(victim);
   if (found_ != line_.word) return steal_result::lost_race;
+  if (entry_now_ != guess) [[unlikely]] {
+    // The line gave us W from after, and the entry from before, the owner took this index back and published it anew.
+    entry = window_entry::unpack(entry_now_);
+    const op again = frames_of(entry);
+    net_.post(victim, {&again, 1});
+    net_.complete(victim);
+  }
 
   ack_ = (w.top + 1) & index_mask;
   const op after[] = {
@@ -164,6 +181,7 @@ steal_result steal_word::steal(int victim, stolen& got) {
   };
   // Ask for the next entry now, so that the next thief need not wait for it.
   net_.post(victim, {after, w.size() == 1 ? 2u : 1u});
+  const std::uintptr_t sp = stack_high_ - entry.offset;
   got = {sp, sp + entry.bytes};
   return steal_result::taken;
 }

@@ -6,7 +6,10 @@
 //
 // Thief, two dependent round trips:
 //   1. get the window's line. Nothing there: ring the bell if the victim is busy, and give up: nothing was changed.
-//   2. one chain: compare-and-swap W (top+1, tag+1), then get the entry's frames to the same addresses here.
+//   2. one chain: compare-and-swap W (top+1, tag+1), then get the entry again, then the frames that the first reading
+//   named, to
+//      the same addresses here. The second reading is the one that counts: an index that was taken back and published
+//      anew may have been read as it was before. Where they differ, which is rare, the frames are fetched once more.
 //      Then, unwaited: the acknowledgement, and the bell if the window is now empty.
 //
 // Invariants (checked by tests/models/steal_word.pml):
@@ -76,6 +79,7 @@ class steal_word final : public deque {
   // Thief's buffers, which operations may name until they are complete.
   alignas(64) steal_window line_{};
   std::uint64_t found_ = 0;
+  std::uint64_t entry_now_ = 0;
   std::uint64_t ack_ = 0;
 };
 

@@ -1,5 +1,4 @@
 # The tests, by kind. Every file of these folders is one; `make check` runs all of them (see .ci/check).
-conformance_sources := $(wildcard tests/conformance/*.cc)
 unit_sources   := $(sort $(wildcard tests/unit/*_test.cc))
 unit_names     := $(patsubst tests/unit/%.cc,%,$(unit_sources))
 unit_programs  := $(addprefix $(OUT)/tests/,$(unit_names))

@@ -3,10 +3,11 @@
 //   W = {tag:16, top:24, split:24}      thieves may take top .. split-1; everything changes it by compare-and-swap
 //   entry = {seq:16, kind:2, bytes:23, offset:23}, bytes and offset in units of 16, offset below the stack's top
 //
-// Indices grow with every publication that lasts, modulo 2^24, and name ring slots modulo `ring`. An entry is one word, so that a
-// remote read takes it whole; its seq is the low bits of its index, so that most readings whose words come from different
-// moments, which a NIC may give, are seen not to fit before anything is claimed (steal_word.hpp says what catches the rest).
-// The tag changes with every successful change of W, so a claim that was computed from an old W fails.
+// Indices grow with every publication that lasts, modulo 2^24, and name ring slots modulo `ring`. An entry is one word,
+// so that a remote read takes it whole; its seq is the low bits of its index, so that most readings whose words come
+// from different moments, which a NIC may give, are seen not to fit before anything is claimed (steal_word.hpp says
+// what catches the rest). The tag changes with every successful change of W, so a claim that was computed from an old W
+// fails.
 #pragma once
 
 #include <cstddef>

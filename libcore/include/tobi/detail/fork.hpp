@@ -51,29 +51,70 @@ void tobi_abandon(handle* h) noexcept;
 
 using closure_words = std::array<std::uint64_t, 4>;
 
-/// Calls tobi_fork. On x86-64 through an asm statement that declares every register changed: so the compiler keeps on
-/// the stack what is alive across the fork, and only that, and the fork itself saves nothing. "+r" of the stack pointer
-/// tells the compiler that the statement pushes: it keeps the stack aligned and puts nothing below it (no red zone).
+#if defined(__x86_64__)
+#define TOBI_FORK_CLOBBERS                                                                                          \
+  "rbx", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",  \
+      "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)", \
+      "st(3)", "st(4)", "st(5)", "st(6)", "st(7)" TOBI_FORK_CLOBBERS_512
+#if defined(__AVX512F__)
+#define TOBI_FORK_CLOBBERS_512                                                                                  \
+  , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", \
+      "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+#else
+#define TOBI_FORK_CLOBBERS_512
+#endif
+#endif
+
+/// Calls tobi_fork with the first USED words of W. On x86-64 through an asm statement that declares every register
+/// changed: so the compiler keeps on the stack what is alive across the fork, and only that, and the fork itself saves
+/// nothing. The compiler must also know that the statement calls, or it would keep locals below the stack pointer (the
+/// red zone of a function without calls) and not align it. Nothing says that of an asm statement, so an `asm goto`
+/// without instructions pretends that a call might follow: it costs nothing. Words that are not used are declared set
+/// by asm statements that are empty.
+template <int Used>
 [[gnu::always_inline]] inline registers2 fork(const closure_words& w, handle* h, const task_type* type) noexcept {
 #if defined(__x86_64__)
+  // Out of the array first: at -O0 its operator[] is a call, which would change the registers that were set before it.
+  [[maybe_unused]] const std::uint64_t v0 = w[0], v1 = w[1], v2 = w[2], v3 = w[3];
   register void* sp asm("rsp");
-  std::uint64_t w0 = w[0];
-  std::uint64_t w1 = w[1];
-  register std::uint64_t w2 asm("r8") = w[2];
-  register std::uint64_t w3 asm("r9") = w[3];
+  register std::uint64_t w0 asm("rdi");
+  register std::uint64_t w1 asm("rcx");
+  register std::uint64_t w2 asm("r8");
+  register std::uint64_t w3 asm("r9");
+  if constexpr (Used > 0)
+    w0 = v0;
+  else
+    asm("" : "=r"(w0));
+  if constexpr (Used > 1)
+    w1 = v1;
+  else
+    asm("" : "=r"(w1));
+  if constexpr (Used > 2)
+    w2 = v2;
+  else
+    asm("" : "=r"(w2));
+  if constexpr (Used > 3)
+    w3 = v3;
+  else
+    asm("" : "=r"(w3));
   registers2 r;
-  asm volatile("call tobi_fork@PLT"
-               : "=a"(r.a), "=d"(r.b), "+r"(sp), "+D"(w0), "+S"(h), "+c"(w1), "+r"(w2), "+r"(w3)
-               : "d"(type)
-               : "rbx", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3",
-                 "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
-                 "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)"
-#if defined(__AVX512F__)
-                 ,
-                 "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26",
-                 "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
-#endif
-  );
+  if (h != nullptr) {
+    // The address is computed inside: outside, the compiler would keep it in memory for the join, which hardly ever
+    // wants it.
+    asm volatile("leaq %[handle], %%rsi\n\tcall tobi_fork@PLT"
+                 : "=a"(r.a), "=d"(r.b), "+r"(sp), "+r"(w0), "+r"(w1), "+r"(w2), "+r"(w3)
+                 : "d"(type), [handle] "m"(*h)
+                 : "rsi", TOBI_FORK_CLOBBERS);
+  } else {
+    asm volatile("xorl %%esi, %%esi\n\tcall tobi_fork@PLT"
+                 : "=a"(r.a), "=d"(r.b), "+r"(sp), "+r"(w0), "+r"(w1), "+r"(w2), "+r"(w3)
+                 : "d"(type)
+                 : "rsi", TOBI_FORK_CLOBBERS);
+  }
+  asm goto("" : : : : calls);
+  return r;
+calls:
+  tobi_abandon(nullptr);
   return r;
 #else
   return tobi_fork(w[0], h, type, w[1], w[2], w[3]);
@@ -189,7 +230,8 @@ template <class R, class F>
   } else {
     words[0] = reinterpret_cast<std::uint64_t>(&function);
   }
-  return fork(words, h, &type_of<F, R>);
+  constexpr int used = by_words<F> ? (std::is_empty_v<F> ? 0 : (sizeof(F) + 7) / 8) : 1;
+  return fork<used>(words, h, &type_of<F, R>);
 }
 
 template <class F>

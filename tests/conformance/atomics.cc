@@ -1,0 +1,165 @@
+// Atomics: uniqueness, exactness, the claimed scope, guards.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "tests/conformance/rules.hpp"
+
+namespace tobi::conformance {
+
+namespace {
+
+using transports::amo_scope;
+using transports::op;
+
+constexpr std::uint64_t rounds = 20000;
+
+// All ranks add to one word of rank 0: no two may find the same value, and none may be lost.
+std::string fetch_add_gives_each_value_once(stage& s) {
+  std::uint64_t old = 0;
+  if (!s.fabric.caps().fetch_add) {
+    return s.done(s.next(), s.add(s.next(), 0, 1, &old)) == status::unsupported
+               ? ""
+               : "unclaimed, but not answered unsupported";
+  }
+  s.word(0) = 0;
+  s.fence();
+  std::string bad;
+  std::uint64_t before = 0;
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    if (s.done(0, s.add(0, 0, 1, &old)) != status::ok) return "fetch_add failed";
+    if (i > 0 && old <= before) bad = "a value came twice or went back";
+    before = old;
+  }
+  s.fence();
+  if (s.rank() == 0 && s.word(0) != rounds * static_cast<std::uint64_t>(s.size())) bad = "additions were lost";
+  s.fence();
+  return bad;
+}
+
+// Every rank marks the values that it found, in a table on rank 0 that nobody else touches if values are unique.
+std::string fetch_add_is_unique_among_ranks(stage& s) {
+  if (!s.fabric.caps().fetch_add) return "skip: fetch_add is not claimed";
+  constexpr std::uint64_t table = 4096;
+  constexpr std::uint64_t each = 2000;
+  for (std::uint64_t i = 0; i <= each * static_cast<std::uint64_t>(s.size()); ++i) s.word(table + 8 * i) = 0;
+  s.word(0) = 0;
+  s.fence();
+  for (std::uint64_t i = 0; i < each; ++i) {
+    std::uint64_t mine = 0;
+    std::uint64_t already = 0;
+    if (s.done(0, s.add(0, 0, 1, &mine)) != status::ok) return "fetch_add failed";
+    if (s.done(0, s.add(0, table + 8 * mine, 1, &already)) != status::ok) return "fetch_add failed";
+    if (already != 0) return "two ranks found the value " + std::to_string(mine);
+  }
+  s.fence();
+  return "";
+}
+
+// compare_swap as a lock around a plain get and put.
+std::string compare_swap_excludes(stage& s) {
+  std::uint64_t old = 0;
+  if (!s.fabric.caps().compare_swap) {
+    return s.done(s.next(), s.swap(s.next(), 0, 0, 1, &old)) == status::unsupported
+               ? ""
+               : "unclaimed, but not answered unsupported";
+  }
+  constexpr std::uint64_t each = 2000;
+  s.word(0) = s.word(64) = 0;
+  s.fence();
+  const std::uint64_t zero = 0;
+  for (std::uint64_t i = 0; i < each; ++i) {
+    do {
+      if (s.done(0, s.swap(0, 0, 0, 1, &old)) != status::ok) return "compare_swap failed";
+    } while (old != 0);
+    std::uint64_t value = 0;
+    if (s.done(0, s.get(0, 64, &value, 8)) != status::ok) return "get failed";
+    ++value;
+    if (s.done(0, s.put(0, 64, &value, 8)) != status::ok) return "put failed";
+    if (s.done(0, s.put(0, 0, &zero, 8)) != status::ok) return "put failed";
+  }
+  s.fence();
+  const bool right = s.rank() != 0 || s.word(64) == each * static_cast<std::uint64_t>(s.size());
+  s.fence();
+  return right ? "" : "two ranks held the lock at once";
+}
+
+// The owner adds with its own CPU while the others add through the transport.
+std::string the_owner_s_cpu_may_take_part(stage& s) {
+  if (s.fabric.caps().scope != amo_scope::host || !s.fabric.caps().fetch_add) return "skip: scope host is not claimed";
+  s.word(0) = 0;
+  s.fence();
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    std::uint64_t old = 0;
+    if (s.rank() == 0) {
+      std::atomic_ref(s.word(0)).fetch_add(1, std::memory_order_relaxed);
+    } else if (s.done(0, s.add(0, 0, 1, &old)) != status::ok) {
+      return "fetch_add failed";
+    }
+  }
+  s.fence();
+  const bool right = s.rank() != 0 || s.word(0) == rounds * static_cast<std::uint64_t>(s.size());
+  s.fence();
+  return right ? "" : "additions of the owner or of a peer were lost";
+}
+
+// A claim and a read in one chain: who wins the claim reads what was written before it.
+std::string a_get_behind_a_compare_swap_is_after_it(stage& s) {
+  if (!s.fabric.caps().compare_swap || !s.fabric.caps().chain) return "skip: chains with compare_swap are not claimed";
+  if (s.size() < 2) return "skip: it takes two ranks";
+  s.word(0) = s.word(64) = 0;
+  s.fence();
+  std::string bad;
+  constexpr std::uint64_t turns = 3000;
+  if (s.rank() == 0) {
+    for (std::uint64_t i = 1; i <= turns; ++i) {
+      std::atomic_ref(s.word(64)).store(i, std::memory_order_relaxed);
+      std::atomic_ref(s.word(0)).store(2 * i + 1, std::memory_order_release);  // odd: there to be claimed
+      while (std::atomic_ref(s.word(0)).load(std::memory_order_acquire) != 2 * i) {
+      }
+    }
+  } else if (s.rank() == 1) {
+    for (std::uint64_t i = 1; i <= turns;) {
+      std::uint64_t old = 0;
+      std::uint64_t value = 0;
+      const op both[] = {s.swap(0, 0, 2 * i + 1, 2 * i, &old), s.get(0, 64, &value, 8)};
+      if (s.done(0, both) != status::ok) return "chain failed";
+      if (old != 2 * i + 1) continue;
+      if (value < i) bad = "the get behind a successful claim read an older value";
+      ++i;
+    }
+  }
+  s.fence();
+  return bad;
+}
+
+std::string atomics_need_no_poll_of_the_target(stage& s) {
+  if (!s.fabric.caps().passive_amo) return "skip: passive_amo is not claimed";
+  s.word(0) = 7;
+  s.fence();
+  std::string bad;
+  if (s.rank() == 0) {
+    std::uint64_t old = 0;
+    if (s.done(s.next(), s.add(s.next(), 0, 1, &old)) != status::ok || old != 7) bad = "fetch_add did not complete";
+  } else {
+    usleep(100'000);
+  }
+  s.fence();
+  return bad;
+}
+
+constexpr rule rules[] = {
+    {"fetch-add-exact", fetch_add_gives_each_value_once},
+    {"fetch-add-unique", fetch_add_is_unique_among_ranks},
+    {"compare-swap-excludes", compare_swap_excludes},
+    {"amo-scope-host", the_owner_s_cpu_may_take_part},
+    {"claim-then-get", a_get_behind_a_compare_swap_is_after_it},
+    {"passive-amo", atomics_need_no_poll_of_the_target},
+};
+
+}  // namespace
+
+std::span<const rule> atomic_rules() { return rules; }
+
+}  // namespace tobi::conformance

@@ -1,0 +1,59 @@
+// The contract of transports/transport.hpp as rules that can fail. Every rank of a small job runs every rule in step.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bootstrap/bootstrap.hpp"
+#include "transports/transport.hpp"
+
+namespace tobi::conformance {
+
+/// What a rule works with. Each rank has one region of `bytes`, attached by all.
+struct stage {
+  static constexpr std::size_t bytes = 4u << 20;
+
+  bootstrap::bootstrap& job;
+  transports::transport& fabric;
+  transports::memory memory;                   // this rank's region
+  transports::region_key key;                  // its key
+  std::vector<transports::region_key> keys;    // of all ranks
+  std::vector<transports::region_id> regions;  // of all ranks, attached here
+
+  [[nodiscard]] int rank() const { return job.rank(); }
+  [[nodiscard]] int size() const { return job.size(); }
+  [[nodiscard]] int next() const { return (rank() + 1) % size(); }  // the peer that this rank works on
+  [[nodiscard]] transports::region_id region(int r) const { return regions[static_cast<std::size_t>(r)]; }
+  [[nodiscard]] std::byte* local(std::size_t offset = 0) const { return static_cast<std::byte*>(memory.base) + offset; }
+  [[nodiscard]] std::uint64_t& word(std::size_t offset) const {
+    return *reinterpret_cast<std::uint64_t*>(local(offset));
+  }
+  void fence() const { job.fence(); }
+
+  /// Posts, waiting while the transport answers `again`; then waits for completion. Answers the first other status.
+  status done(int peer, std::span<const transports::op> ops) const;
+  status done(int peer, const transports::op& one) const { return done(peer, {&one, 1}); }
+  [[nodiscard]] transports::op put(int peer, std::uint64_t at, const void* from, std::uint64_t n) const;
+  [[nodiscard]] transports::op get(int peer, std::uint64_t at, void* to, std::uint64_t n) const;
+  [[nodiscard]] transports::op add(int peer, std::uint64_t at, std::uint64_t operand, std::uint64_t* old) const;
+  [[nodiscard]] transports::op swap(int peer, std::uint64_t at, std::uint64_t expected, std::uint64_t desired,
+                                    std::uint64_t* old) const;
+};
+
+/// "" when the rule holds on this rank; "skip: ..." when it cannot be asked here; else what was seen.
+using rule_function = std::string (*)(stage&);
+struct rule {
+  std::string_view name;
+  rule_function run;
+};
+
+std::span<const rule> data_rules();
+std::span<const rule> atomic_rules();
+std::span<const rule> error_rules();
+
+}  // namespace tobi::conformance

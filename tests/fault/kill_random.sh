@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# kill -9 of a random worker, rank 0 included, at a random moment of a job: all others gone within a second, a status that is not
+# zero, one message that names rank and signal, no process, no file in /dev/shm and no lock left. TRIES and SEED may be given.
+set -u
+: "${BIN:=build/release/bin}" "${TRIES:=50}" "${SEED:=$$}"
+RANDOM=$SEED
+echo "seed $SEED"
+exec 2>/dev/null  # where bash would announce each job that was killed
+err=$(mktemp)
+trap 'rm -f "$err"' EXIT
+failed=0
+shm_before=$(ls /dev/shm | sort)
+locks_before=$(wc -l </proc/locks)
+
+now_ms() { local t=$EPOCHREALTIME; echo $((10#${t/./} / 1000)); }
+alive() { local p; for p in "$@"; do [ -e "/proc/$p/stat" ] && [ "$(awk '{print $3}' "/proc/$p/stat" 2>/dev/null)" != Z ] && return 0; done; return 1; }
+wrong() { echo "not ok - try $1 (seed $SEED, $workers workers): $2"; sed 's/^/  | /' "$err"; failed=1; }
+
+try() {
+  workers=$((RANDOM % 4 + 2))
+  "$BIN/tobi-bench" uts --tree T1L --workers $workers >/dev/null 2>"$err" </dev/null &
+  local first=$!
+  sleep "0.$(printf %03d $((RANDOM % 500)))"
+  local children victim all
+  children=$(cat "/proc/$first/task/$first/children" 2>/dev/null)
+  all=($first $children)
+  victim=${all[$((RANDOM % ${#all[@]}))]}
+  kill -9 "$victim" 2>/dev/null || { wrong "$1" "there was nobody to kill"; kill -9 $first; return; }
+  local begin; begin=$(now_ms)
+  while alive "${all[@]}"; do
+    if [ $(($(now_ms) - begin)) -gt 1000 ]; then wrong "$1" "still alive after a second"; kill -9 "${all[@]}" 2>/dev/null; break; fi
+    sleep 0.01
+  done
+  wait $first 2>/dev/null
+  local status=$?
+  [ $status -ne 0 ] || wrong "$1" "the status is 0"
+  # Alone, before it has forked, rank 0 leaves nobody who could say it.
+  if [ ${#all[@]} -gt 1 ]; then
+    [ "$(grep -c 'rank [0-9]* on .* was killed by signal 9 (SIGKILL)' "$err")" = 1 ] || wrong "$1" "not one message with rank and signal"
+    [ "$(wc -l <"$err")" = 1 ] || wrong "$1" "more than one message"
+  fi
+}
+
+for i in $(seq 1 "$TRIES"); do try "$i"; done
+[ $failed -eq 0 ] && echo "ok - $TRIES tries of kill -9: others gone within a second, status, one message"
+sleep 0.2
+left=$(pgrep -x -r D,R,S,T tobi-bench | wc -l)  # not zombies, which wait for init
+if [ "$left" = 0 ]; then echo "ok - no process is left"; else echo "not ok - $left processes are left"; failed=1; fi
+if [ "$(ls /dev/shm | sort)" = "$shm_before" ]; then echo "ok - nothing is left in /dev/shm"; else echo "not ok - files are left in /dev/shm"; failed=1; fi
+if [ "$(wc -l </proc/locks)" -le "$locks_before" ]; then echo "ok - no lock is left"; else echo "not ok - locks are left"; failed=1; fi
+exit $failed

@@ -1,0 +1,129 @@
+// tobi-conform TRANSPORT: what a transport keeps of the contract, a line a rule.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "libcore/base/log.hpp"
+#include "tests/conformance/rules.hpp"
+
+namespace {
+
+using namespace tobi;
+using conformance::rule;
+using conformance::stage;
+
+// Oversubscribed on small machines on purpose: ranks are preempted in the middle of things.
+constexpr int ranks_of_a_fabric = 4;
+
+stage set_up(bootstrap::bootstrap& job, transports::transport& fabric) {
+  const int fd = memfd_create("tobi-conform", MFD_CLOEXEC);
+  void* base = MAP_FAILED;
+  if (fd >= 0 && ftruncate(fd, stage::bytes) == 0)
+    base = mmap(nullptr, stage::bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (base == MAP_FAILED) base::fatal("no memory for the region of the tests.");
+  stage s{job, fabric, {base, stage::bytes, fd, 0}, {}, {}, {}};
+  if (fabric.register_memory(s.memory, s.key) != status::ok) base::fatal("registering memory failed.");
+  const std::string address = fabric.address();
+  job.put("key", std::as_bytes(std::span(&s.key, 1)));
+  job.put("address", std::as_bytes(std::span(address.data(), address.size())));
+  job.fence();
+  std::vector<std::string> addresses;
+  for (int r = 0; r < job.size(); ++r) {
+    const auto where = job.get(r, "address");
+    addresses.emplace_back(reinterpret_cast<const char*>(where.data()), where.size());
+    transports::region_key theirs;
+    std::memcpy(&theirs, job.get(r, "key").data(), sizeof theirs);
+    s.keys.push_back(theirs);
+  }
+  if (fabric.connect(addresses) != status::ok) base::fatal("connecting failed.");
+  for (int r = 0; r < job.size(); ++r) {
+    transports::region_id id = 0;
+    if (fabric.attach(r, s.keys[static_cast<std::size_t>(r)], id) != status::ok)
+      base::fatal("attaching a peer's memory failed.");
+    s.regions.push_back(id);
+  }
+  return s;
+}
+
+// What the ranks say of a rule, as one: the first failure, or the first reason to skip.
+std::string agree(bootstrap::bootstrap& job, const rule& r, const std::string& mine) {
+  const std::string key = "rule " + std::string(r.name);
+  const std::string cut = mine.substr(0, 120);
+  job.put(key, std::as_bytes(std::span(cut.data(), cut.size())));
+  job.fence();
+  std::string skipped;
+  for (int rank = 0; rank < job.size(); ++rank) {
+    const auto said = job.get(rank, key);
+    const std::string text(reinterpret_cast<const char*>(said.data()), said.size());
+    if (text.starts_with("skip: ")) {
+      if (skipped.empty()) skipped = text;
+    } else if (!text.empty()) {
+      return "rank " + std::to_string(rank) + ": " + text;
+    }
+  }
+  return skipped;
+}
+
+void print(const rule& r, const std::string& verdict, bool as_json) {
+  const bool skipped = verdict.starts_with("skip: ");
+  const char* status = verdict.empty() ? "pass" : skipped ? "skip" : "fail";
+  const std::string reason = skipped ? verdict.substr(6) : verdict;
+  if (as_json) {
+    std::printf("%s\n",
+                nlohmann::ordered_json{{"rule", r.name}, {"status", status}, {"reason", reason}}.dump().c_str());
+  } else {
+    std::printf("%s %s%s%s\n", status, std::string(r.name).c_str(), reason.empty() ? "" : ": ", reason.c_str());
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string name;
+  bool as_json = false;
+  CLI::App app("Whether a transport keeps the contract of transports/transport.hpp, a line a rule.", "tobi-conform");
+  app.add_option("transport", name, "its name, as in tobi-info")->required();
+  app.add_flag("--json", as_json, "one JSON object a line: rule, status, reason");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    std::fprintf(stderr, "tobi-conform: %s (tobi-conform --help says more)\n", e.what());
+    return 2;
+  }
+  const transports::registry_entry* found = nullptr;
+  std::string names;
+  for (const auto& entry : transports::registry()) {
+    names.append(names.empty() ? "" : ", ").append(entry.name);
+    if (entry.name == name) found = &entry;
+  }
+  if (found == nullptr) {
+    std::fprintf(stderr, "tobi-conform: %s is not one of %s (tobi-info says more)\n", name.c_str(), names.c_str());
+    return 2;
+  }
+  const int ranks = found->unusable({0, ranks_of_a_fabric, true}).empty() ? ranks_of_a_fabric : 1;
+  if (const std::string why = found->unusable({0, ranks, true}); !why.empty()) {
+    std::fprintf(stderr, "tobi-conform: %s cannot be used here: %s\n", name.c_str(), why.c_str());
+    return 2;
+  }
+
+  const auto job = bootstrap::fork_workers(ranks);
+  const auto fabric = found->create({job->rank(), job->size(), true});
+  stage s = set_up(*job, *fabric);
+  bool failed = false;
+  for (const auto& rules : {conformance::data_rules(), conformance::atomic_rules(), conformance::error_rules()}) {
+    for (const rule& r : rules) {
+      const std::string verdict = agree(*job, r, r.run(s));
+      failed = failed || (!verdict.empty() && !verdict.starts_with("skip: "));
+      if (job->rank() == 0) print(r, verdict, as_json);
+    }
+  }
+  job->finalize();
+  return job->rank() == 0 && failed ? 1 : 0;
+}

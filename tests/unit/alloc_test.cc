@@ -1,0 +1,159 @@
+// Registered memory: the segment at its agreed address, the heap that stays in its range, and objects that others free.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "alloc/heap.hpp"
+#include "alloc/location.hpp"
+#include "alloc/remote_objects.hpp"
+#include "alloc/segment.hpp"
+#include "libcore/base/rng.hpp"
+#include "transports/transport.hpp"
+
+namespace {
+
+using namespace tobi;
+using alloc::location;
+
+constexpr std::size_t mib = 1u << 20;
+
+class memory : public testing::Test {
+ protected:
+  alloc::segment segment_{{4096, 32 * mib, mib}, [](bool mine) { return mine; }};
+  alloc::heap heap_{segment_.heap(), segment_.heap_bytes()};
+  bool inside(const void* p, std::size_t bytes) const {
+    const auto* at = static_cast<const std::byte*>(p);
+    return at >= segment_.heap() && at + bytes <= segment_.heap() + segment_.heap_bytes();
+  }
+};
+
+TEST(location, packs_rank_and_offset) {
+  constexpr location l(65535, (std::uint64_t{1} << 48) - 16);
+  static_assert(l.rank() == 65535 && l.offset() == (std::uint64_t{1} << 48) - 16);
+  EXPECT_FALSE(location{});
+  EXPECT_TRUE(location(0, 16));
+}
+
+TEST(segment, moves_to_the_next_candidate_when_somebody_cannot_have_the_first) {
+  int asked = 0;
+  const alloc::segment third({4096, mib, mib}, [&](bool mine) { return mine && ++asked == 3; });
+  const alloc::segment first({4096, mib, mib}, [](bool mine) { return mine; });
+  EXPECT_NE(third.control(), first.control());
+}
+
+TEST_F(memory, all_parts_are_there_and_writable) {
+  std::memset(segment_.control(), 1, segment_.control_bytes());
+  std::memset(segment_.stack_low(), 2, mib);
+  EXPECT_EQ(segment_.stack_high() - segment_.stack_low(), static_cast<std::ptrdiff_t>(mib));
+}
+
+TEST_F(memory, the_guard_is_below_the_stack_and_has_no_access) {
+  EXPECT_TRUE(segment_.is_stack_guard(segment_.stack_low() - 1));
+  EXPECT_FALSE(segment_.is_stack_guard(segment_.stack_low()));
+  EXPECT_FALSE(segment_.is_stack_guard(segment_.control()));
+  EXPECT_DEATH(*const_cast<volatile std::byte*>(segment_.stack_low() - 1) = std::byte{1}, "");
+}
+
+TEST_F(memory, a_second_mapping_of_the_descriptor_is_the_same_memory) {
+  const transports::memory m = segment_.stack_memory();
+  void* again = mmap(nullptr, m.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, static_cast<off_t>(m.fd_offset));
+  ASSERT_NE(again, MAP_FAILED);
+  *segment_.stack_low() = std::byte{42};
+  EXPECT_EQ(*static_cast<std::byte*>(again), std::byte{42});
+  munmap(again, m.bytes);
+}
+
+TEST_F(memory, objects_are_in_the_range_aligned_and_apart) {
+  base::rng random(7);
+  struct block {
+    std::byte* at;
+    std::size_t bytes;
+    std::byte mark;
+  };
+  std::vector<block> blocks;
+  for (int i = 0; i < 5000; ++i) {
+    const std::size_t bytes = 1 + random.uniform(3000);
+    const std::size_t alignment = std::size_t{16} << random.uniform(4);
+    auto* at = static_cast<std::byte*>(heap_.allocate(bytes, alignment));
+    ASSERT_NE(at, nullptr);
+    ASSERT_TRUE(inside(at, bytes));
+    ASSERT_EQ(reinterpret_cast<std::uintptr_t>(at) % alignment, 0u);
+    const auto mark = static_cast<std::byte>(i);
+    std::memset(at, static_cast<int>(mark), bytes);
+    blocks.push_back({at, bytes, mark});
+    if (random.uniform(3) == 0) {
+      const std::size_t victim = random.uniform(blocks.size());
+      const block b = blocks[victim];
+      ASSERT_TRUE(std::all_of(b.at, b.at + b.bytes, [&](std::byte x) { return x == b.mark; }));
+      heap_.deallocate(b.at);
+      blocks[victim] = blocks.back();
+      blocks.pop_back();
+    }
+  }
+  for (const block& b : blocks) {
+    ASSERT_TRUE(std::all_of(b.at, b.at + b.bytes, [&](std::byte x) { return x == b.mark; }));
+    heap_.deallocate(b.at);
+  }
+}
+
+TEST_F(memory, an_exhausted_heap_answers_null_and_serves_again_after_a_free) {
+  std::vector<void*> all;
+  while (void* p = heap_.allocate(mib)) all.push_back(p);
+  EXPECT_GT(all.size(), 16u);
+  EXPECT_EQ(heap_.allocate(64 * mib), nullptr);
+  for (void* p : all) heap_.deallocate(p);
+  void* p = heap_.allocate(mib);
+  EXPECT_NE(p, nullptr);
+  heap_.deallocate(p);
+}
+
+TEST_F(memory, what_others_have_freed_is_collected_when_the_limit_is_reached) {
+  alloc::remote_objects objects(heap_, 64 * 1024);
+  std::vector<std::byte*> marked;
+  for (int i = 0; i < 100; ++i) marked.push_back(static_cast<std::byte*>(objects.allocate(256)));
+  EXPECT_EQ(objects.held_objects(), 100u);
+  for (std::byte* p : marked) {  // as a remote put would
+    *reinterpret_cast<std::uint64_t*>(p - 8) = 1;
+  }
+  for (int i = 0; i < 1000; ++i) {
+    auto* p = static_cast<std::byte*>(objects.allocate(1000));
+    ASSERT_NE(p, nullptr);
+    *reinterpret_cast<std::uint64_t*>(p - 8) = 1;
+  }
+  EXPECT_LT(objects.held_bytes(), 128u * 1024);
+}
+
+TEST_F(memory, a_remote_free_is_one_put_of_the_free_word) {
+  alloc::remote_objects objects(heap_);
+  const auto fabric = transports::select("self", {0, 1, true});
+  transports::region_key key;
+  ASSERT_EQ(fabric->register_memory(segment_.heap_memory(), key), status::ok);
+  transports::region_id region = 0;
+  ASSERT_EQ(fabric->attach(0, key, region), status::ok);
+  auto* kept = static_cast<std::byte*>(objects.allocate(100));
+  auto* freed = static_cast<std::byte*>(objects.allocate(100));
+  ASSERT_EQ(alloc::free_remote(*fabric, 0, region, static_cast<std::uint64_t>(freed - segment_.control())), status::ok);
+  EXPECT_EQ(objects.collect(), 1u);
+  EXPECT_EQ(objects.held_objects(), 1u);
+  objects.free_local(kept);
+  EXPECT_EQ(objects.held_objects(), 0u);
+}
+
+TEST_F(memory, live_objects_are_never_collected_and_a_full_heap_collects_first) {
+  alloc::remote_objects objects(heap_, 1024);
+  std::vector<std::uint64_t*> live;
+  void* p = nullptr;
+  for (std::uint64_t i = 0; (p = objects.allocate(64 * 1024)) != nullptr; ++i) {
+    *static_cast<std::uint64_t*>(p) = i;
+    live.push_back(static_cast<std::uint64_t*>(p));
+    ASSERT_LT(i, 10000u);
+  }
+  for (std::uint64_t i = 0; i < live.size(); ++i) ASSERT_EQ(*live[i], i);
+  live[3][-1] = 1;
+  EXPECT_NE(objects.allocate(64 * 1024), nullptr) << "freed by another worker, so there is room";
+}
+
+}  // namespace

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "arch/clock.hpp"
 #include "arch/cpu.hpp"
@@ -31,8 +32,9 @@ std::span<const std::byte> bytes_of(const auto& value) { return std::as_bytes(st
 job* current() noexcept { return current_job; }
 
 job::job(const options& chosen) : settings_(base::read_settings()) {
-  if (current_job != nullptr)
-    base::fatal("a second tobi::runtime was made while the first is alive.", base::exit_usage);
+  // The workers of a first job run main on; a second one would fork from each of them.
+  static bool made = false;
+  if (std::exchange(made, true)) base::fatal("a program can make one tobi::runtime only.", base::exit_usage);
   if (const std::string& why = arch::this_machine().error; !why.empty()) {
     base::log(base::log_level::warn, why + "; every allowed cpu counts as a core, and none is nearer than another.");
   }

@@ -326,6 +326,15 @@ TEST(message, a_pointer_into_another_task_s_stack_fails_at_once_under_debug_migr
   }
 }
 
+TEST(message, a_second_runtime_is_refused) {
+  const outcome o = in_job(1, {}, [](tobi::runtime&) {
+    tobi::runtime second(tobi::options{.workers = 1});
+    return 0;
+  });
+  EXPECT_EQ(o.status, 2);
+  EXPECT_NE(o.said.find("one tobi::runtime"), std::string::npos) << o.said;
+}
+
 TEST(message, a_run_inside_a_task_is_refused) {
   const outcome o = in_job(1, {}, [](tobi::runtime&) {
     tobi::run([] { tobi::run([] {}); });

@@ -20,7 +20,7 @@ struct options {
 };
 
 /// The job, from constructor to destructor. Without a launcher the constructor forks the other workers, so every worker
-/// returns from it and runs main on (SPMD). At most one exists at a time, made outside of tasks, before any thread.
+/// returns from it and runs main on (SPMD). A program makes one, outside of tasks, before any thread.
 /// Errors of the environment and of the machine end the program: one sentence, status 2 for what the user typed.
 class runtime {
  public:

@@ -35,11 +35,11 @@ all "for people: a heading, a row a run, one sentence in the end" '[ $status -eq
   '[ "$(grep -c "4130071  *3305118  *10 .* yes" "$out")" -eq 2 ]' 'says "4,130,071 in .* on 2 workers.* efficiency"'
 all "--progress prints nothing into a pipe" silent
 
-if command -v script >/dev/null; then
+if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
   run 60 script -qec "$bench uts -t 1 -a 3 -d 10 -b 4 -r 19 -g 20 --workers 2 --progress" /dev/null
   all "--progress shows the nodes on a terminal" '[ $status -eq 0 ]' 'says "tasks .*M nodes"' 'says "4130071"'
 else
-  echo "skip - --progress on a terminal: no script(1) here"
+  echo "skip - --progress on a terminal: no script(1) here, or no pseudo-terminal for it"
 fi
 run 60 "$bench" --help
 all "--help names the programs" '[ $status -eq 0 ]' silent 'says "^  fib"' 'says "^  btc"' 'says "^  uts"' \

@@ -145,7 +145,7 @@ void worker::consume(std::uint64_t where, const record& copy) noexcept {
                             ~std::uint64_t{0}) != 1) {
     return;
   }
-  if (copy.status == record_status::remote_value) {
+  if (copy.status != record_status::value) {  // a large result or a failure, in an object of its own
     std::uint64_t elsewhere = 0;
     std::memcpy(&elsewhere, copy.value, sizeof elsewhere);
     free_object(location{elsewhere});
@@ -164,28 +164,32 @@ void worker::take_result(const record& copy, void* result, std::uint32_t bytes) 
   }
 }
 
-void worker::throw_failure(std::uint64_t where, bool keep) {
+[[noreturn]] static void raise(const failure& what) { throw task_error(what.type_name, what.message, what.rank); }
+
+// The record's exception, for a join that gives up its share in the record with it.
+void worker::throw_failure(std::uint64_t where, const record& copy) {
+  std::uint64_t kept = 0;
+  std::memcpy(&kept, copy.value, sizeof kept);
   failure what;
-  parts_.net->get(location{where}, &what, sizeof what);
-  if (!keep) free_object(location{where});
-  throw task_error(what.type_name, what.message, what.rank);
+  parts_.net->get(location{kept}, &what, sizeof what);
+  consume(where, copy);
+  raise(what);
 }
 
 void worker::join(std::uint64_t& handle_record, void* result, std::uint32_t bytes) {
   const std::uint64_t where = handle_record;
   if ((where & failure_tag) != 0) {
     handle_record = 0;
-    throw_failure(where & ~location_tags, false);
+    const location kept{where & ~location_tags};
+    failure what;
+    parts_.net->get(kept, &what, sizeof what);
+    free_object(kept);
+    raise(what);
   }
   record copy;
   wait_for(where, copy);
   handle_record = 0;
-  if (copy.status == record_status::error) {
-    std::uint64_t kept = 0;
-    std::memcpy(&kept, copy.value, sizeof kept);
-    consume(where, copy);
-    throw_failure(kept, false);
-  }
+  if (copy.status == record_status::error) throw_failure(where, copy);
   take_result(copy, result, bytes);
   consume(where, copy);
 }
@@ -206,11 +210,6 @@ void worker::abandon(std::uint64_t& handle_record) noexcept {
     }
   } else {
     wait_for(where, copy);
-  }
-  if (copy.status == record_status::error) {
-    std::uint64_t kept = 0;
-    std::memcpy(&kept, copy.value, sizeof kept);
-    free_object(location{kept});
   }
   consume(where, copy);
 }
@@ -259,11 +258,7 @@ void worker::future_fail(std::uint64_t where) noexcept {
 void worker::future_join(std::uint64_t where, void* value, std::uint32_t bytes) {
   record copy;
   wait_for(where, copy);
-  if (copy.status == record_status::error) {
-    std::uint64_t kept = 0;
-    std::memcpy(&kept, copy.value, sizeof kept);
-    throw_failure(kept, true);
-  }
+  if (copy.status == record_status::error) throw_failure(where, copy);
   take_result(copy, value, bytes);
   consume(where, copy);
 }

@@ -87,6 +87,7 @@ void worker::schedule(void (*first)(void*), const void* argument, std::size_t ar
 }
 
 void worker::begin_task() noexcept {
+  TOBI_ASSERT(!inside_task_, "a worker that brings frames into its region has no live frame there");
   std::atomic_ref(parts_.window->busy).store(1, std::memory_order_relaxed);
   inside_task_ = true;
 }

@@ -120,7 +120,7 @@ class worker final : public record_source {
   bool finished(std::uint64_t where, record& copy);
   void wait_for(std::uint64_t where, record& copy);
   void take_result(const record& copy, void* result, std::uint32_t bytes);
-  [[noreturn]] void throw_failure(std::uint64_t where, bool keep);
+  [[noreturn]] void throw_failure(std::uint64_t where, const record& copy);
   void consume(std::uint64_t where, const record& copy) noexcept;
 
   worker_parts parts_{};

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Who may include whom, where vendor headers may appear, and how long the files that everybody reads may be. Each rule is first tried on
-# a line that breaks it, so that a rule that finds nothing is noticed.
+# Who may include whom, where vendor headers may appear, and how long the files that everybody reads may be. Each layer's rule is
+# first tried on a line that breaks it, so that a rule that finds nothing is noticed.
 set -u
 cd "${ROOT:-$PWD}"
 failed=0

@@ -15,7 +15,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "libcore/base/settings.hpp"
 #include "libcore/base/status.hpp"
 
 namespace tobi::transports {
@@ -38,7 +40,8 @@ struct capabilities {
   bool chain = false;            // chains longer than one operation
   bool wait_fd = false;          // wait_fd() answers a descriptor to sleep on
   bool peer_errors = false;      // a dead peer is reported as peer_lost
-  std::uint32_t inline_max = 0;  // puts up to this size release their buffer at once
+  bool pins = false;             // registered memory is locked: every page of it exists from then on
+  std::uint32_t inline_max = 0;  // puts up to this size release their buffer at once; 64 at least
   std::uint32_t chain_max = 1;   // operations in one chain
   std::uint64_t put_max = 0;     // bytes in one put or get
   std::uint32_t msg_max = 0;     // bytes beside a notice
@@ -55,7 +58,7 @@ struct memory {
 
 /// What a peer needs to reach a region: opaque bytes, exchanged by the caller.
 struct region_key {
-  std::array<std::byte, 48> bytes{};
+  std::array<std::byte, 128> bytes{};
 };
 /// A region of a peer, attached. Small and dense: the caller indexes tables with it.
 using region_id = std::uint32_t;
@@ -89,6 +92,8 @@ class transport {
   // --- setup -------------------------------------------------------------------------------------
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   [[nodiscard]] virtual const capabilities& caps() const noexcept = 0;
+  /// For people: the device or provider in use, and what is emulated. One line, or "".
+  [[nodiscard]] virtual std::string describe() const { return ""; }
   /// What connect() of the peers needs to know of this worker: opaque bytes.
   [[nodiscard]] virtual std::string address() const = 0;
   /// Takes the addresses of all ranks, in order. Connections may be made later, on first use.
@@ -144,7 +149,23 @@ class transport {
 struct context {
   int rank = 0;
   int size = 1;
-  bool single_node = true;  // all ranks are on this node
+  std::vector<int> nodes{};  // the node of each rank, from 0; empty: all are on one
+  base::settings settings{};
+
+  [[nodiscard]] int node_of(int r) const noexcept { return nodes.empty() ? 0 : nodes[static_cast<std::size_t>(r)]; }
+  [[nodiscard]] bool single_node() const noexcept {
+    for (const int n : nodes) {
+      if (n != nodes.front()) return false;
+    }
+    return true;
+  }
+};
+
+/// Something that a backend could drive, for tobi-info: "mlx5_0 port 1", a provider, a library.
+struct device {
+  std::string name;
+  std::string facts;
+  std::string why_not;  // "" when it is usable
 };
 
 /// A row of the registry (transports/select.cc): one visible array, in order of preference.
@@ -154,6 +175,7 @@ struct registry_entry {
   /// "" when it can serve this job, else one sentence that says why not.
   std::string (*unusable)(const context&);
   std::unique_ptr<transport> (*create)(const context&);
+  std::vector<device> (*devices)() = nullptr;
 };
 [[nodiscard]] std::span<const registry_entry> registry();
 /// The transport NAMED, or the first usable one for "auto"; says which and why at log level info. Fatal, with

@@ -24,6 +24,10 @@ using names = std::array<std::pair<std::string_view, T>, N>;
 
 constexpr names<deque_kind, 2> deque_names{{{"steal_word", deque_kind::steal_word}, {"the", deque_kind::the}}};
 constexpr names<pin_policy, 2> pin_names{{{"auto", pin_policy::automatic}, {"none", pin_policy::none}}};
+constexpr names<progress_mode, 3> progress_names{
+    {{"auto", progress_mode::automatic}, {"manual", progress_mode::manual}, {"thread", progress_mode::thread}}};
+constexpr names<amo_place, 3> amo_names{
+    {{"auto", amo_place::none}, {"inline", amo_place::inline_}, {"thread", amo_place::thread}}};
 constexpr names<bool, 6> flag_names{
     {{"0", false}, {"1", true}, {"off", false}, {"on", true}, {"false", false}, {"true", true}}};
 constexpr names<log_level, 5> level_names{{{"error", log_level::error},
@@ -56,11 +60,12 @@ std::string read_size(std::string_view text, std::size_t low, std::size_t high, 
   return "";
 }
 
-std::string read_workers(std::string_view text, int& into) {
-  int n = 0;
+template <class T>
+std::string read_number(std::string_view text, T low, T high, T& into) {
+  T n = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc{} || end != text.data() + text.size() || n < 1 || n > 65535) {
-    return "a number of processes from 1 to 65535";
+  if (error != std::errc{} || end != text.data() + text.size() || n < low || n > high) {
+    return "a number from " + std::to_string(low) + " to " + std::to_string(high);
   }
   into = n;
   return "";
@@ -93,7 +98,7 @@ struct row {
 
 constexpr row table[] = {
     {"TOBI_WORKERS", "integer", "1..65535", "how many worker processes to run on this machine",
-     [](std::string_view t, settings& s) { return read_workers(t, s.workers); },
+     [](std::string_view t, settings& s) { return read_number(t, 1, 65535, s.workers); },
      [](const settings& s) { return s.workers == 0 ? "one a core" : std::to_string(s.workers); }},
     // The registry of transports knows the names, and checks this one when a job starts.
     {"TOBI_TRANSPORT", "name", "", "what moves the bytes between workers",
@@ -103,6 +108,72 @@ constexpr row table[] = {
        return "";
      },
      [](const settings& s) { return s.transport; }},
+    {"TOBI_NODES", "integer", "1..65535",
+     "treat this machine's workers as so many nodes, with the network between them",
+     [](std::string_view t, settings& s) { return read_number(t, 1, 65535, s.nodes); },
+     [](const settings& s) { return s.nodes == 0 ? "as they are" : std::to_string(s.nodes); }},
+    {"TOBI_BOOTSTRAP", "choice", "auto|fork|pmix|mpi", "who says which processes are in the job",
+     [](std::string_view t, settings& s) -> std::string {
+       if (t != "auto" && t != "fork" && t != "pmix" && t != "mpi") return "one of auto, fork, pmix, mpi";
+       s.bootstrap = t;
+       return "";
+     },
+     [](const settings& s) { return s.bootstrap; }},
+    {"TOBI_WRAP", "name", "", "decorators around the transport: stats, trace, fault, with commas between",
+     [](std::string_view t, settings& s) -> std::string {
+       s.wrap = t;
+       return "";
+     },
+     [](const settings& s) { return s.wrap; }},
+    {"TOBI_FAULT", "name", "",
+     "what the decorator fault does: again=N, delay=US, lose=RANK@N, seed=N, with commas between",
+     [](std::string_view t, settings& s) -> std::string {
+       s.fault = t;
+       return "";
+     },
+     [](const settings& s) { return s.fault; }},
+    {"TOBI_OFI_PROVIDER", "name", "", "libfabric provider, such as tcp or verbs;ofi_rxm (tobi-info lists them)",
+     [](std::string_view t, settings& s) -> std::string {
+       s.ofi_provider = t;
+       return "";
+     },
+     [](const settings& s) { return s.ofi_provider.empty() ? "the best that can serve" : s.ofi_provider; }},
+    {"TOBI_OFI_PROGRESS", "choice", "auto|manual|thread", "who moves a provider that does not move by itself",
+     [](std::string_view t, settings& s) { return read_choice(t, progress_names, s.ofi_progress); },
+     [](const settings& s) { return name_of(progress_names, s.ofi_progress); }},
+    {"TOBI_AMO_SERVER", "choice", "auto|inline|thread",
+     "software atomics: where there are no others, or always and there",
+     [](std::string_view t, settings& s) { return read_choice(t, amo_names, s.amo_server); },
+     [](const settings& s) { return name_of(amo_names, s.amo_server); }},
+    {"TOBI_VERBS_DEVICE", "name", "", "RDMA device, such as mlx5_0 (tobi-info lists them)",
+     [](std::string_view t, settings& s) -> std::string {
+       s.verbs_device = t;
+       return "";
+     },
+     [](const settings& s) { return s.verbs_device.empty() ? "the nearest usable one" : s.verbs_device; }},
+    {"TOBI_VERBS_PORT", "integer", "1..255", "port of the RDMA device",
+     [](std::string_view t, settings& s) { return read_number(t, 1, 255, s.verbs_port); },
+     [](const settings& s) { return s.verbs_port == 0 ? "the first active one" : std::to_string(s.verbs_port); }},
+    {"TOBI_VERBS_GID_INDEX", "integer", "0..255", "index in the port's table of addresses (GIDs)",
+     [](std::string_view t, settings& s) { return read_number(t, 0, 255, s.verbs_gid_index); },
+     [](const settings& s) {
+       return s.verbs_gid_index < 0 ? "RoCE v2, IPv4 first" : std::to_string(s.verbs_gid_index);
+     }},
+    {"TOBI_VERBS_CONNECTIONS", "integer", "1..65535", "queue pairs that a worker opens before it closes old ones",
+     [](std::string_view t, settings& s) { return read_number(t, 1, 65535, s.verbs_connections); },
+     [](const settings& s) { return std::to_string(s.verbs_connections); }},
+    {"TOBI_MPI", "choice", "auto|openmpi|mpich", "which MPI library's launcher has started this program",
+     [](std::string_view t, settings& s) -> std::string {
+       if (t != "auto" && t != "openmpi" && t != "mpich") return "one of auto, openmpi, mpich";
+       s.mpi = t;
+       return "";
+     },
+     [](const settings& s) { return s.mpi; }},
+    {"TOBI_SIM_SEED", "integer", "0..18446744073709551615", "seed of the simulated transport",
+     [](std::string_view t, settings& s) {
+       return read_number(t, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), s.sim_seed);
+     },
+     [](const settings& s) { return std::to_string(s.sim_seed); }},
     {"TOBI_DEQUE", "choice", "steal_word|the", "the protocol between victim and thieves",
      [](std::string_view t, settings& s) { return read_choice(t, deque_names, s.deque); },
      [](const settings& s) { return name_of(deque_names, s.deque); }},
@@ -115,7 +186,10 @@ constexpr row table[] = {
      },
      [](const settings& s) { return format_size(s.stack_bytes); }},
     {"TOBI_HEAP_SIZE", "size", "16M..64G", "a worker's registered heap: address space, memory when it is used",
-     [](std::string_view t, settings& s) { return read_size(t, 16 * mib, 64 * gib, s.heap_bytes); },
+     [](std::string_view t, settings& s) {
+       s.heap_given = true;
+       return read_size(t, 16 * mib, 64 * gib, s.heap_bytes);
+     },
      [](const settings& s) { return format_size(s.heap_bytes); }},
     {"TOBI_DEQUE_SIZE", "integer", "256..16M", "how many forks may be nested on one worker",
      [](std::string_view t, settings& s) { return read_deque_size(t, s.deque_entries); },

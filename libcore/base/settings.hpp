@@ -15,14 +15,30 @@ namespace tobi::base {
 
 enum class deque_kind : std::uint8_t { steal_word, the };
 enum class pin_policy : std::uint8_t { automatic, none };
+enum class progress_mode : std::uint8_t { automatic, manual, thread };  // who moves a fabric that does not move itself
+enum class amo_place : std::uint8_t { none, inline_, thread };          // where software atomics are executed
 
 /// The values in force. Plain data: forked workers inherit it.
 struct settings {
-  int workers = 0;                            // 0: one a core that this process may use
-  std::string transport = "auto";             // auto, or a name of the registry
+  int workers = 0;                 // 0: one a core that this process may use
+  int nodes = 0;                   // treat the local workers as so many nodes; 0: they are one
+  std::string bootstrap = "auto";  // auto, or who says which processes are in the job
+  std::string transport = "auto";  // auto, or a name of the registry
+  std::string wrap;                // decorators around the transport, with commas
+  std::string fault;               // what wrap/fault injects
+  std::string ofi_provider;        // "": the best one that can serve
+  progress_mode ofi_progress = progress_mode::automatic;
+  amo_place amo_server = amo_place::none;  // none: the transport's own atomics where it has them
+  std::string verbs_device;                // "": the usable one that is nearest to this worker
+  int verbs_port = 0;                      // 0: the first active one
+  int verbs_gid_index = -1;                // -1: RoCE v2, IPv4 if there is one
+  int verbs_connections = 256;             // queue pairs that one worker opens before it closes old ones
+  std::string mpi = "auto";                // auto, openmpi, mpich
+  std::uint64_t sim_seed = 1;
   deque_kind deque = deque_kind::steal_word;  // the protocol between victim and thieves
   std::size_t stack_bytes = 64u << 20;        // uni-address region of a worker, at most 128M
   std::size_t heap_bytes = 1u << 30;          // registered heap of a worker: address space, not memory
+  bool heap_given = false;                    // a fabric that pins memory starts smaller where the user has not chosen
   std::size_t deque_entries = 1u << 20;       // how many forks may be nested on one worker
   pin_policy pin = pin_policy::automatic;     // bind each worker to a core where there are enough
   bool stats = false;                         // print the statistics at the end of the job

@@ -55,7 +55,7 @@ job::job(const options& chosen) : settings_(base::read_settings()) {
       }
     }
   }
-  transport_ = transports::select(settings_.transport, {rank(), size(), true});
+  transport_ = transports::select(settings_.transport, {rank(), size(), nodes(), settings_});
   make_memory();
   exchange();
   start_worker();
@@ -140,6 +140,20 @@ void job::exchange() {
                 std::string(to_string(s)) + ").");
   }
   net_ = std::make_unique<tasks::fabric>(*transport_, rank(), segment_.control(), std::move(keys));
+}
+
+// TOBI_NODES splits the workers of a machine into equal runs of ranks, so that the paths between nodes run on one.
+std::vector<int> job::nodes() const {
+  std::vector<int> of(static_cast<std::size_t>(size()), 0);
+  if (settings_.nodes > size()) {
+    base::fatal("TOBI_NODES=" + std::to_string(settings_.nodes) + " is more than the " + std::to_string(size()) +
+                    " workers of this job; lower it or raise TOBI_WORKERS.",
+                base::exit_usage);
+  }
+  for (std::size_t r = 0; settings_.nodes > 1 && r < of.size(); ++r) {
+    of[r] = static_cast<int>(r * static_cast<std::size_t>(settings_.nodes) / of.size());
+  }
+  return of;
 }
 
 std::vector<int> job::distances() const {

@@ -67,6 +67,7 @@ class job {
   void wait_a_little(unsigned spins);
   void take_result(const detail::root& what, void* result);
   [[nodiscard]] std::vector<int> distances() const;
+  [[nodiscard]] std::vector<int> nodes() const;
 
   base::settings settings_;
   std::unique_ptr<bootstrap::bootstrap> bootstrap_;

@@ -108,7 +108,7 @@ refused "an unknown option" "does not know --frobnicate; tobi-info --help" "$inf
 refused "a stray argument" "does not know machine; tobi-info --help" "$info" machine
 refused "a value for a flag" "tobi-info --help" "$info" --json=3
 for bad in -3 0 1e9 1000000000 99999999999999999999 two ''; do
-  refused "TOBI_WORKERS=$bad" "is not a number of processes from 1 to 65535" TOBI_WORKERS="$bad" "$info"
+  refused "TOBI_WORKERS=$bad" "is not a number from 1 to 65535" TOBI_WORKERS="$bad" "$info"
 done
 refused "more workers than the machine is good for" "60000 workers are more than 64 for each" TOBI_WORKERS=60000 "$info"
 refused "TOBI_DEQUE=foo" "TOBI_DEQUE=foo is not one of steal_word, the\." TOBI_DEQUE=foo "$info"

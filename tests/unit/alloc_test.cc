@@ -128,7 +128,7 @@ TEST_F(memory, what_others_have_freed_is_collected_when_the_limit_is_reached) {
 
 TEST_F(memory, a_remote_free_is_one_put_of_the_free_word) {
   alloc::remote_objects objects(heap_);
-  const auto fabric = transports::select("self", {0, 1, true});
+  const auto fabric = transports::select("self", {0, 1, {}, {}});
   transports::region_key key;
   ASSERT_EQ(fabric->register_memory(segment_.heap_memory(), key), status::ok);
   transports::region_id region = 0;

@@ -107,14 +107,15 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "tobi-conform: %s is not one of %s (tobi-info says more)\n", name.c_str(), names.c_str());
     return 2;
   }
-  const int ranks = found->unusable({0, ranks_of_a_fabric, true}).empty() ? ranks_of_a_fabric : 1;
-  if (const std::string why = found->unusable({0, ranks, true}); !why.empty()) {
+  const base::settings in_force = base::read_settings();
+  const int ranks = found->unusable({0, ranks_of_a_fabric, {}, in_force}).empty() ? ranks_of_a_fabric : 1;
+  if (const std::string why = found->unusable({0, ranks, {}, in_force}); !why.empty()) {
     std::fprintf(stderr, "tobi-conform: %s cannot be used here: %s\n", name.c_str(), why.c_str());
     return 2;
   }
 
   const auto job = bootstrap::fork_workers(ranks);
-  const auto fabric = found->create({job->rank(), job->size(), true});
+  const auto fabric = found->create({job->rank(), job->size(), {}, in_force});
   stage s = set_up(*job, *fabric);
   bool failed = false;
   for (const auto& rules : {conformance::data_rules(), conformance::atomic_rules(), conformance::error_rules()}) {

@@ -122,7 +122,7 @@ std::vector<json> transports_json(const job_here& job) {
   std::vector<json> lines;
   bool chosen = false;
   for (const transports::registry_entry& entry : transports::registry()) {
-    transports::context where{0, job.workers, true};
+    transports::context where{0, job.workers, {}, base::read_settings()};
     const std::string why_not = entry.unusable(where);
     const bool wanted = job.transport == "auto" || job.transport == entry.name;
     const bool takes_it = why_not.empty() && wanted && !chosen;

@@ -25,7 +25,7 @@ struct key_content {
   std::uint64_t device;
   std::uint64_t number;  // among the owner's registrations, so that no two keys are equal
 };
-static_assert(sizeof(key_content) == sizeof(region_key));
+static_assert(sizeof(key_content) <= sizeof(region_key));
 
 key_content content_of(const region_key& key) noexcept {
   key_content c;
@@ -36,7 +36,7 @@ key_content content_of(const region_key& key) noexcept {
 }  // namespace
 
 std::string unusable(const context& where) {
-  return where.single_node ? "" : "it serves the workers of one node, and this job has several nodes";
+  return where.single_node() ? "" : "it serves the workers of one node, and this job has several nodes";
 }
 
 std::unique_ptr<transport> create(const context& where) { return std::make_unique<shm_transport>(where); }
@@ -71,6 +71,7 @@ status shm_transport::register_memory(const memory& local, region_key& key) {
   if (fstat(local.fd, &file) != 0) return status::invalid;
   if (local.fd_offset + local.bytes > static_cast<std::uint64_t>(file.st_size)) return status::invalid;
   const key_content c{getpid(), local.fd, local.fd_offset, local.bytes, file.st_ino, file.st_dev, own_.size() + 1};
+  key = {};
   std::memcpy(key.bytes.data(), &c, sizeof c);
   own_.push_back({key, local});
   return status::ok;

@@ -1,16 +1,32 @@
 // The registry: one visible array, in order of preference, and the choice from it.
 #include "libcore/base/log.hpp"
+#include "transports/route/route.hpp"
 #include "transports/self/self.hpp"
 #include "transports/shm/shm.hpp"
 #include "transports/transport.hpp"
+#ifdef TOBI_HAVE_OFI
+#include "transports/ofi/ofi.hpp"
+#include "transports/ofi/provider.hpp"
+#endif
 
 namespace tobi::transports {
 
 namespace {
 
+#ifndef TOBI_HAVE_OFI
+namespace ofi {
+std::string unusable(const context&) {
+  return "this Tobiuo was built without libfabric's headers (Debian's libfabric-dev)";
+}
+constexpr auto create = nullptr;
+constexpr auto devices = nullptr;
+}  // namespace ofi
+#endif
+
 constexpr registry_entry entries[] = {
     {"self", "one worker alone, no fabric: the template for a port", self::unusable, self::create},
     {"shm", "workers of one node, by mapping each other's memory", shm::unusable, shm::create},
+    {"ofi", "libfabric: the provider that serves this machine's fabric", ofi::unusable, ofi::create, ofi::devices},
 };
 
 }  // namespace
@@ -27,7 +43,7 @@ std::unique_ptr<transport> select(std::string_view named, const context& where) 
     if (why_not.empty()) {
       base::log(base::log_level::info, "transport " + std::string(entry.name) + ": " +
                                            (named == "auto" ? "the first usable one" + reasons : "asked for") + ".");
-      return entry.create(where);
+      return where.single_node() ? entry.create(where) : route::with_shared_memory(where, entry.create(where));
     }
     if (named == entry.name) {
       base::fatal("TOBI_TRANSPORT=" + std::string(named) + " cannot be used: " + why_not + ".", base::exit_usage);

@@ -27,6 +27,10 @@ constexpr unsigned eager_attempts_oversubscribed = 16;
 constexpr unsigned yielding_attempts_oversubscribed = 64;
 constexpr long idle_sleep_ns = 50'000;
 
+// Where a fabric needs its target to poll, a busy worker does so at every so many forks: a thief waits for a few
+// microseconds, and a fork pays a sixteenth of a poll.
+constexpr unsigned forks_a_poll = 15;
+
 void nap() noexcept {
   const timespec pause{0, idle_sleep_ns};
   nanosleep(&pause, nullptr);
@@ -49,7 +53,9 @@ void worker::start(const worker_parts& parts) {
   } else {
     deque_ = std::make_unique<steal_word>(tobi_hot, parts.slot_memory, *parts.net, *parts.window, *this, high, bytes);
   }
-  if (parts.count_forks || parts.debug_migrate) {
+  const transports::capabilities& can = parts.net->transport().caps();
+  polls_ = !can.passive_rma || !can.passive_amo;
+  if (parts.count_forks || parts.debug_migrate || polls_) {
     auto* bells = reinterpret_cast<std::uint8_t*>(&parts.window->doorbell);
     bells[static_cast<int>(bell::sticky)] = 1;
   }
@@ -191,6 +197,10 @@ void worker::idle(unsigned& attempts) noexcept {
 
 void worker::on_fork(std::uintptr_t sp, const std::uint64_t* words, const void* type) noexcept {
   if (parts_.count_forks) ++counts_.forks;
+  if (polls_ && forks_to_poll_-- == 0) {
+    forks_to_poll_ = forks_a_poll;
+    parts_.net->transport().progress();
+  }
   if (parts_.debug_migrate) {
     forked_sp_ = sp;
     std::memcpy(&forked_words_, words, sizeof forked_words_);

@@ -130,6 +130,8 @@ class worker final : public record_source {
   std::vector<std::uint64_t> ready_;    // locations of images that can run
   std::vector<std::uint64_t> to_free_;  // futures that last until the end of the run
   left left_ = left::died;
+  bool polls_ = false;          // the fabric moves, or serves atomics, only when its target polls
+  unsigned forks_to_poll_ = 0;  // until the next time
   bool inside_task_ = false;
   std::uint64_t waiting_for_ = 0;                // suspended: the record
   std::array<std::uint64_t, 4> forked_words_{};  // forked: what tobi_fork was called with

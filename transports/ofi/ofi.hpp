@@ -1,0 +1,127 @@
+// libfabric: reliable datagram endpoints of whatever provider serves this machine.
+//
+// Chains are not claimed: few providers order a read behind an atomic at the target, so the runtime waits between
+// dependent operations. Native atomics have scope domain, which is what libfabric promises. Where a provider has none,
+// soft::amo_server stands in.
+#pragma once
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "transports/ofi/provider.hpp"
+#include "transports/transport.hpp"
+
+namespace tobi::transports::ofi {
+
+/// Closes what fi_* opened.
+struct close_fid {
+  template <class Fid>
+  void operator()(Fid* f) const {
+    fi_close(&f->fid);
+  }
+};
+template <class Fid>
+using handle = std::unique_ptr<Fid, close_fid>;
+
+class ofi_transport final : public transport {
+ public:
+  ofi_transport(const context& where, choice chosen);
+  ~ofi_transport() override;
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "ofi"; }
+  [[nodiscard]] const capabilities& caps() const noexcept override { return caps_; }
+  [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] std::string address() const override;
+  status connect(std::span<const std::string> addresses) override;
+  status register_memory(const memory& local, region_key& key) override;
+  status deregister_memory(const region_key& key) override;
+  status attach(int rank, const region_key& key, region_id& id) override;
+  [[nodiscard]] std::byte* map(region_id) noexcept override { return nullptr; }
+
+  status post(int rank, std::span<const op> ops) noexcept override;
+  status flush(int rank) noexcept override;
+  void progress() noexcept override;
+
+ private:
+  static constexpr std::size_t small_bytes = 64;  // moved through the request itself
+  static constexpr std::size_t requests = 512;    // under way at once
+
+  /// One operation under way. libfabric owns `context` until the completion; `small` holds what must not be read from,
+  /// or written to, the caller's memory directly.
+  struct request {
+    fi_context2 context;
+    request* next_free;
+    void* copy_to;      // null, or where `small` goes when it is complete
+    fid_mr* temporary;  // a registration that lasts as long as this operation
+    std::int32_t peer;
+    std::uint32_t copy_bytes;
+    alignas(16) std::byte small[small_bytes];
+    std::uint64_t operand;
+    std::uint64_t expected;
+  };
+  struct own_region {
+    handle<fid_mr> mr;
+    std::byte* base;
+    std::size_t bytes;
+    region_key key;
+  };
+  struct region {
+    int rank = -1;
+    std::uint64_t start = 0;  // what offset 0 is to the provider
+    std::uint64_t key = 0;
+    std::uint64_t bytes = 0;
+    std::byte* here = nullptr;  // of this process
+  };
+  struct peer {
+    fi_addr_t address = FI_ADDR_UNSPEC;
+    std::uint32_t pending = 0;
+    status health = status::ok;
+  };
+
+  void open(const context& where);
+  [[nodiscard]] bool mode(std::uint64_t bit) const noexcept {
+    return (static_cast<std::uint64_t>(info_->domain_attr->mr_mode) & bit) != 0;
+  }
+  fid_mr* register_with_provider(void* base, std::size_t bytes, std::uint64_t access, std::uint64_t key, int& error);
+  void* describe_local(const void* at, std::size_t bytes, request& r) noexcept;
+  status post_one(peer& p, const op& o, const region& r) noexcept;
+  ssize_t start_put(request& q, const peer& p, const op& o, const region& r) noexcept;
+  ssize_t start_get(request& q, const peer& p, const op& o, const region& r) noexcept;
+  ssize_t start_atomic(request& q, const peer& p, const op& o, const region& r) noexcept;
+  void finish(request& q) noexcept;
+  void give_back(request& q) noexcept;
+  void take_error() noexcept;
+  [[noreturn]] void cannot(const char* what, long error) const;
+
+  int rank_;
+  int size_;
+  capabilities caps_;
+  info_list info_;
+  handle<fid_fabric> fabric_;
+  handle<fid_domain> domain_;
+  handle<fid_av> av_;
+  handle<fid_cq> cq_;
+  handle<fid_ep> ep_;
+  handle<fid_mr> requests_mr_;
+  std::vector<request> requests_;
+  request* free_ = nullptr;
+  std::vector<own_region> own_;
+  std::vector<region> regions_;
+  std::vector<peer> peers_;
+  std::uint64_t next_key_ = 1;
+  status domain_health_ = status::ok;
+  std::thread mover_;  // TOBI_OFI_PROGRESS=thread
+  std::atomic<bool> stop_mover_{false};
+};
+
+std::string unusable(const context& where);
+std::unique_ptr<transport> create(const context& where);
+
+}  // namespace tobi::transports::ofi

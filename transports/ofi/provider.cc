@@ -1,0 +1,144 @@
+#include "transports/ofi/provider.hpp"
+
+#include <netinet/in.h>
+#include <rdma/fi_domain.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tobi::transports::ofi {
+
+namespace {
+
+constexpr std::uint32_t api = FI_VERSION(1, 11);
+constexpr std::uint64_t rma = FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+// Never taken unless they are named: one host only, deprecated, or unreliable underneath and slower than tcp.
+constexpr std::array<std::string_view, 4> not_automatic{"shm", "sockets", "udp", "net"};
+
+info_list ask(std::uint64_t caps, const std::string& provider, std::string& error) {
+  const library& lib = libfabric();
+  const info_list hints(lib.dupinfo(nullptr));
+  hints->caps = caps;
+  hints->mode = FI_CONTEXT | FI_CONTEXT2;
+  hints->ep_attr->type = FI_EP_RDM;
+  hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+  hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+  // What is delivered is in the target's memory, not just sent.
+  hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE | FI_COMPLETION;
+  if (!provider.empty()) hints->fabric_attr->prov_name = strdup(provider.c_str());  // freed with the hints
+  fi_info* found = nullptr;
+  const int status = lib.getinfo(api, nullptr, nullptr, 0, hints.get(), &found);
+  if (status != 0) error = lib.strerror(-status);
+  return info_list(found);
+}
+
+bool is_loopback(const fi_info& info) {
+  if (info.addr_format != FI_SOCKADDR_IN || info.src_addr == nullptr) return false;
+  return (ntohl(static_cast<const sockaddr_in*>(info.src_addr)->sin_addr.s_addr) >> 24) == 127;
+}
+
+bool automatic(const fi_info& info) {
+  const std::string_view name = info.fabric_attr->prov_name;
+  return std::none_of(not_automatic.begin(), not_automatic.end(),
+                      [&](std::string_view n) { return name == n || (name.starts_with(n) && name[n.size()] == ';'); });
+}
+
+// libfabric's order is that of preference. An address that other nodes cannot reach comes last. A provider that was
+// NAMED is taken by that name if it serves itself, else with the layer that libfabric puts above it (tcp as
+// tcp;ofi_rxm).
+const fi_info* best(const fi_info* list, std::string_view named) {
+  const fi_info* loopback = nullptr;
+  bool exact = false;
+  for (const fi_info* i = list; i != nullptr && !exact; i = i->next) exact = named == i->fabric_attr->prov_name;
+  for (const fi_info* i = list; i != nullptr; i = i->next) {
+    if (named.empty() && !automatic(*i)) continue;
+    if (exact && named != i->fabric_attr->prov_name) continue;
+    if (i->addr_format == FI_SOCKADDR_IN6) continue;
+    if (!is_loopback(*i)) return i;
+    if (loopback == nullptr) loopback = i;
+  }
+  return loopback;
+}
+
+std::string names(const fi_info* list) {
+  std::vector<std::string> all;
+  for (; list != nullptr; list = list->next) {
+    const std::string name = list->fabric_attr->prov_name;
+    if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+  }
+  std::string text;
+  for (const std::string& n : all) text.append(text.empty() ? "" : ", ").append(n);
+  return text;
+}
+
+}  // namespace
+
+choice choose_provider(const context& where) {
+  choice c;
+  const library& lib = libfabric();
+  if (!lib.error.empty()) {
+    c.error = lib.error;
+    return c;
+  }
+  const std::string& wanted = where.settings.ofi_provider;
+  std::string why;
+  // Asking for atomics changes what a provider promises for everything else (rxm gives up its ordering), and an
+  // automatic choice prefers a provider without them to a worse one with them: RMA is asked for first.
+  info_list list = ask(rma, wanted, why);
+  const fi_info* found = list == nullptr ? nullptr : best(list.get(), wanted);
+  if (found == nullptr) {
+    std::string ignored;
+    const info_list all = ask(rma, "", ignored);
+    c.error = wanted.empty() ? "libfabric offers no provider with reliable datagram endpoints and RMA (" + why + ")"
+                             : "libfabric has no provider \"" + wanted + "\" that can serve (" + why +
+                                   "); TOBI_OFI_PROVIDER may be one of " + names(all.get());
+    return c;
+  }
+  const std::string name = found->fabric_attr->prov_name;
+  if (where.settings.amo_server == base::amo_place::none) {
+    std::string ignored;
+    info_list with = ask(rma | FI_ATOMIC, name, ignored);
+    const fi_info* same = with == nullptr ? nullptr : best(with.get(), name);
+    if (same != nullptr && name == same->fabric_attr->prov_name) {
+      c.info.reset(lib.dupinfo(same));
+      c.atomics = true;
+      return c;
+    }
+  }
+  c.info.reset(lib.dupinfo(found));
+  return c;
+}
+
+std::vector<device> devices() {
+  std::vector<device> rows;
+  if (const std::string& why = libfabric().error; !why.empty()) return {{"libfabric", "", why}};
+  std::string why;
+  const info_list usable = ask(rma, "", why);
+  for (const fi_info* i = usable.get(); i != nullptr; i = i->next) {
+    const std::string name = i->fabric_attr->prov_name;
+    if (std::any_of(rows.begin(), rows.end(), [&](const device& d) { return d.name == name; })) continue;
+    std::string ignored;
+    const bool atomics = ask(rma | FI_ATOMIC, name, ignored) != nullptr;
+    rows.push_back(
+        {name,
+         std::string(atomics ? "atomics" : "no atomics (software ones)") + ", " +
+             (i->domain_attr->data_progress == FI_PROGRESS_AUTO ? "moves by itself" : "the target must poll") +
+             (automatic(*i) ? "" : ", only when named"),
+         ""});
+  }
+  // Everything else that this libfabric knows, and cannot serve here.
+  fi_info* everything = nullptr;
+  if (libfabric().getinfo(api, nullptr, nullptr, FI_PROV_ATTR_ONLY, nullptr, &everything) == 0) {
+    const info_list all(everything);
+    for (const fi_info* i = all.get(); i != nullptr; i = i->next) {
+      const std::string name = i->fabric_attr->prov_name;
+      const bool utility = name.starts_with("ofi_");
+      if (utility || std::any_of(rows.begin(), rows.end(), [&](const device& d) { return d.name == name; })) continue;
+      rows.push_back({name, "", "it finds no device here, or has no reliable datagram endpoints with RMA"});
+    }
+  }
+  return rows;
+}
+
+}  // namespace tobi::transports::ofi

@@ -1,0 +1,240 @@
+// ofi: opening, registering, exchanging. Every mr_mode bit that a provider may ask for is honoured here.
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "libcore/base/log.hpp"
+#include "transports/ofi/ofi.hpp"
+#include "transports/soft/amo.hpp"
+
+namespace tobi::transports::ofi {
+
+namespace {
+
+struct key_content {
+  std::uint64_t start;  // address or 0, as the provider counts
+  std::uint64_t key;    // the provider's
+  std::uint64_t bytes;
+  std::uint64_t check;  // keys come from outside
+};
+static_assert(sizeof(key_content) <= 72, "a decorator's own part follows");
+
+std::uint64_t checksum(const key_content& c) noexcept {
+  return (c.start * 0x9e3779b97f4a7c15u) ^ (c.key * 0xc2b2ae3d27d4eb4fu) ^ (c.bytes + 0x165667b19e3779f9u);
+}
+
+constexpr std::uint64_t access_all = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+std::string progress_words(const fi_info& info, bool thread) {
+  if (info.domain_attr->data_progress == FI_PROGRESS_AUTO) return "moves by itself";
+  return thread ? "moved by a thread of each worker (TOBI_OFI_PROGRESS)" : "moves when workers poll";
+}
+
+}  // namespace
+
+std::string unusable(const context& where) {
+  const choice c = choose_provider(where);
+  if (c.info == nullptr) return c.error;
+  if (!where.single_node() && std::string_view(c.info->fabric_attr->prov_name) == "shm" && where.settings.nodes == 0) {
+    return "libfabric's provider shm serves one node, and this job has several";
+  }
+  return "";
+}
+
+std::unique_ptr<transport> create(const context& where) {
+  choice c = choose_provider(where);
+  if (c.info == nullptr) base::fatal("ofi cannot be used: " + c.error + ".", base::exit_usage);
+  if (c.atomics) {
+    // Some providers claim FI_ATOMIC, and then refuse each operation when they are asked about it (fi_query_atomic).
+    auto native = std::make_unique<ofi_transport>(where, std::move(c));
+    if (native->caps().fetch_add && native->caps().compare_swap) return native;
+  }
+  const auto make = [](const context& of) -> std::unique_ptr<transport> {
+    return std::make_unique<ofi_transport>(of, choose_provider(of));
+  };
+  return soft::with_amo_server(where, make);
+}
+
+void ofi_transport::cannot(const char* what, long error) const {
+  base::fatal(std::string("ofi: ") + what + " failed with provider " + info_->fabric_attr->prov_name + " (" +
+              libfabric().strerror(static_cast<int>(error < 0 ? -error : error)) + ").");
+}
+
+ofi_transport::ofi_transport(const context& where, choice chosen)
+    : rank_(where.rank), size_(where.size), info_(std::move(chosen.info)) {
+  open(where);
+  const bool thread = where.settings.ofi_progress == base::progress_mode::thread;
+  const bool automatic = info_->domain_attr->data_progress == FI_PROGRESS_AUTO;
+  caps_.passive_rma = automatic || thread;
+  caps_.pins = info_->domain_attr->mr_mode & FI_MR_ALLOCATED;
+  caps_.reg_any_va = true;
+  caps_.inline_max = small_bytes;
+  caps_.put_max = std::min<std::uint64_t>(info_->ep_attr->max_msg_size, std::uint64_t{1} << 40);
+  caps_.peer_errors = false;
+  if (chosen.atomics) {
+    const auto has = [&](fi_op what, std::uint64_t flags) {
+      fi_atomic_attr attr{};
+      return fi_query_atomic(domain_.get(), FI_UINT64, what, &attr, flags) == 0 && attr.count >= 1;
+    };
+    caps_.fetch_add = has(FI_SUM, FI_FETCH_ATOMIC);
+    caps_.compare_swap = has(FI_CSWAP, FI_COMPARE_ATOMIC);
+    caps_.scope = caps_.compare_swap ? amo_scope::domain : amo_scope::none;
+    caps_.passive_amo = caps_.passive_rma && caps_.compare_swap;
+  }
+  if (thread && !automatic) {
+    mover_ = std::thread([this] {
+      // Reading no entries moves the provider and leaves the completions to the worker.
+      while (!stop_mover_.load(std::memory_order_relaxed)) {
+        fi_cq_read(cq_.get(), nullptr, 0);
+        const timespec pause{0, 20'000};
+        nanosleep(&pause, nullptr);
+      }
+    });
+  }
+  base::log(base::log_level::info, "ofi: " + describe() + ".");
+}
+
+std::string ofi_transport::describe() const {
+  return std::string("provider ") + info_->fabric_attr->prov_name + ", domain " + info_->domain_attr->name + ", " +
+         progress_words(*info_, mover_.joinable() || caps_.passive_rma) +
+         (caps_.compare_swap ? ", the provider's atomics" : "");
+}
+
+void ofi_transport::open(const context& where) {
+  // Only FI_THREAD_SAFE lets a second thread read the completion queue.
+  const bool thread = where.settings.ofi_progress == base::progress_mode::thread;
+  info_->domain_attr->threading = thread ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);  // the shm provider copies between processes with process_vm_readv
+  const auto need = [&](long status, const char* what) {
+    if (status != 0) cannot(what, status);
+  };
+  fid_fabric* fabric = nullptr;
+  need(libfabric().fabric(info_->fabric_attr, &fabric, nullptr), "opening the fabric");
+  fabric_.reset(fabric);
+  fid_domain* domain = nullptr;
+  need(fi_domain(fabric, info_.get(), &domain, nullptr), "opening the domain");
+  domain_.reset(domain);
+  fi_av_attr av_attr{};
+  av_attr.type = FI_AV_TABLE;
+  av_attr.count = static_cast<std::size_t>(size_);
+  fid_av* av = nullptr;
+  need(fi_av_open(domain, &av_attr, &av, nullptr), "making the address vector");
+  av_.reset(av);
+  fi_cq_attr cq_attr{};
+  cq_attr.format = FI_CQ_FORMAT_CONTEXT;
+  cq_attr.size = 2 * requests;
+  cq_attr.wait_obj = FI_WAIT_NONE;
+  fid_cq* cq = nullptr;
+  need(fi_cq_open(domain, &cq_attr, &cq, nullptr), "making the completion queue");
+  cq_.reset(cq);
+  fid_ep* ep = nullptr;
+  need(fi_endpoint(domain, info_.get(), &ep, nullptr), "making the endpoint");
+  ep_.reset(ep);
+  need(fi_ep_bind(ep, &av->fid, 0), "binding the address vector");
+  need(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), "binding the completion queue");
+  need(fi_enable(ep), "enabling the endpoint");
+
+  requests_.resize(requests);
+  for (request& r : requests_) {
+    r.next_free = free_;
+    free_ = &r;
+  }
+  if (mode(FI_MR_LOCAL)) {
+    int error = 0;
+    requests_mr_.reset(register_with_provider(requests_.data(), requests_.size() * sizeof(request), FI_READ | FI_WRITE,
+                                              next_key_++, error));
+    if (requests_mr_ == nullptr) cannot("registering the request buffers", error);
+  }
+}
+
+ofi_transport::~ofi_transport() {
+  stop_mover_.store(true, std::memory_order_relaxed);
+  if (mover_.joinable()) mover_.join();
+  own_.clear();
+  requests_mr_.reset();
+  ep_.reset();
+}
+
+std::string ofi_transport::address() const {
+  std::size_t bytes = 0;
+  fi_getname(&ep_->fid, nullptr, &bytes);
+  std::string name(bytes, '\0');
+  if (const int error = fi_getname(&ep_->fid, name.data(), &bytes); error != 0) cannot("asking for its address", error);
+  return name;
+}
+
+status ofi_transport::connect(std::span<const std::string> addresses) {
+  if (addresses.size() != static_cast<std::size_t>(size_)) return status::invalid;
+  peers_.resize(addresses.size());
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    if (fi_av_insert(av_.get(), addresses[i].data(), 1, &peers_[i].address, 0, nullptr) != 1) return status::invalid;
+  }
+  return status::ok;
+}
+
+fid_mr* ofi_transport::register_with_provider(void* base, std::size_t bytes, std::uint64_t access, std::uint64_t key,
+                                              int& error) {
+  fid_mr* mr = nullptr;
+  error = fi_mr_reg(domain_.get(), base, bytes, access, 0, key, 0, &mr, nullptr);
+  if (error != 0) return nullptr;
+  if (mode(FI_MR_ENDPOINT)) {
+    error = fi_mr_bind(mr, &ep_->fid, 0);
+    if (error == 0) error = fi_mr_enable(mr);
+    if (error != 0) {
+      fi_close(&mr->fid);
+      return nullptr;
+    }
+  }
+  return mr;
+}
+
+status ofi_transport::register_memory(const memory& local, region_key& key) {
+  if (local.base == nullptr || local.bytes == 0) return status::invalid;
+  int error = 0;
+  fid_mr* mr = register_with_provider(local.base, local.bytes, access_all, next_key_++, error);
+  if (mr == nullptr) {
+    base::log(base::log_level::error, "ofi: registering " + base::format_size(local.bytes) + " failed (" +
+                                          libfabric().strerror(-error) +
+                                          "); lower TOBI_HEAP_SIZE or raise the limit of locked memory (ulimit -l).");
+    return status::invalid;
+  }
+  key_content c{mode(FI_MR_VIRT_ADDR) ? reinterpret_cast<std::uint64_t>(local.base) : 0, fi_mr_key(mr), local.bytes, 0};
+  c.check = checksum(c);
+  key = {};
+  std::memcpy(key.bytes.data(), &c, sizeof c);
+  own_.push_back({handle<fid_mr>(mr), static_cast<std::byte*>(local.base), local.bytes, key});
+  return status::ok;
+}
+
+status ofi_transport::deregister_memory(const region_key& key) {
+  const auto found =
+      std::find_if(own_.begin(), own_.end(), [&](const own_region& o) { return o.key.bytes == key.bytes; });
+  if (found == own_.end()) return status::invalid;
+  for (region& r : regions_) {
+    if (r.rank == rank_ && r.here == found->base && r.bytes == found->bytes) r.bytes = 0;
+  }
+  own_.erase(found);
+  return status::ok;
+}
+
+status ofi_transport::attach(int rank, const region_key& key, region_id& id) {
+  if (rank < 0 || rank >= size_) return status::invalid;
+  key_content c;
+  std::memcpy(&c, key.bytes.data(), sizeof c);
+  if (c.check != checksum(c) || c.bytes == 0) return status::invalid;
+  std::byte* here = nullptr;
+  if (rank == rank_) {
+    const auto mine = std::find_if(own_.begin(), own_.end(), [&](const own_region& o) {
+      return std::memcmp(o.key.bytes.data(), key.bytes.data(), sizeof c) == 0;
+    });
+    if (mine == own_.end()) return status::invalid;
+    here = mine->base;
+  }
+  regions_.push_back({rank, c.start, c.key, c.bytes, here});
+  id = static_cast<region_id>(regions_.size() - 1);
+  return status::ok;
+}
+
+}  // namespace tobi::transports::ofi

@@ -1,0 +1,77 @@
+#include "transports/soft/amo_server.hpp"
+
+namespace tobi::transports::soft {
+
+int region_table::add(std::byte* base, std::size_t bytes) noexcept {
+  if (used_ == most) return -1;
+  entries_[used_].base = base;
+  entries_[used_].bytes.store(bytes, std::memory_order_release);
+  return static_cast<int>(used_++);
+}
+
+void region_table::remove(std::size_t number) noexcept {
+  if (number < most) entries_[number].bytes.store(0, std::memory_order_release);
+}
+
+std::uint64_t* region_table::word(std::size_t number, std::uint64_t offset) const noexcept {
+  if (number >= most) return nullptr;
+  const std::size_t bytes = entries_[number].bytes.load(std::memory_order_acquire);
+  if (bytes < sizeof(std::uint64_t) || offset > bytes - sizeof(std::uint64_t) || offset % sizeof(std::uint64_t) != 0) {
+    return nullptr;
+  }
+  return reinterpret_cast<std::uint64_t*>(entries_[number].base + offset);
+}
+
+amo_server::amo_server(transport& over, int rank, int size, const region_table& regions)
+    : over_(over),
+      regions_(regions),
+      board_(over, static_cast<std::size_t>(size) * request_bytes_a_peer),
+      peers_(static_cast<std::size_t>(size)),
+      own_offset_(static_cast<std::size_t>(rank) * reply_bytes_a_peer) {}
+
+status amo_server::connect(int rank, int client, const region_key& replies) {
+  peer& p = peers_[static_cast<std::size_t>(rank)];
+  p.client = client;
+  return over_.attach(client, replies, p.replies);
+}
+
+std::uint64_t amo_server::execute(const amo_request& r) const noexcept {
+  std::uint64_t* at = regions_.word(r.region, r.offset);
+  if (at == nullptr) return 0;  // the initiator has checked its own bounds: the region is gone
+  const std::atomic_ref word(*at);
+  if (static_cast<op_kind>(r.kind) == op_kind::fetch_add) return word.fetch_add(r.operand, std::memory_order_acq_rel);
+  std::uint64_t expected = r.expected;
+  word.compare_exchange_strong(expected, r.operand, std::memory_order_acq_rel, std::memory_order_acquire);
+  return expected;
+}
+
+bool amo_server::send(const reply& r) noexcept {
+  const auto packed = reply_cell::pack(r.value, turn_of(r.index, amo_slots));
+  const std::uint64_t at = own_offset_ + r.index % amo_slots * sizeof packed;
+  // A client that is lost needs no reply.
+  return over_.put(peers_[r.peer].client, peers_[r.peer].replies, at, &packed, sizeof packed) != status::again;
+}
+
+bool amo_server::serve() noexcept {
+  while (!waiting_.empty()) {
+    if (!send(waiting_.back())) return true;
+    waiting_.pop_back();
+  }
+  bool any = false;
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    peer& p = peers_[i];
+    for (;;) {
+      auto* c = reinterpret_cast<request_cell*>(
+          board_.at(i * request_bytes_a_peer + p.served % amo_slots * sizeof(request_cell)));
+      amo_request request;
+      if (!c->unpack(turn_of(p.served, amo_slots), request)) break;
+      const reply r{i, p.served, execute(request)};
+      ++p.served;
+      any = true;
+      if (!send(r)) waiting_.push_back(r);
+    }
+  }
+  return any;
+}
+
+}  // namespace tobi::transports::soft

@@ -7,3 +7,7 @@ flags_transports := $(if $(HAVE_ofi),-DTOBI_HAVE_OFI) $(if $(HAVE_verbs),-DTOBI_
 ifdef HAVE_ofi
 lib_sources += transports/ofi/library.cc transports/ofi/provider.cc transports/ofi/setup.cc transports/ofi/datapath.cc
 endif
+ifdef HAVE_verbs
+lib_sources += transports/verbs/library.cc transports/verbs/device.cc transports/verbs/wireup.cc transports/verbs/setup.cc \
+               transports/verbs/datapath.cc
+endif

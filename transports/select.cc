@@ -8,11 +8,24 @@
 #include "transports/ofi/ofi.hpp"
 #include "transports/ofi/provider.hpp"
 #endif
+#ifdef TOBI_HAVE_VERBS
+#include "transports/verbs/device.hpp"
+#include "transports/verbs/verbs.hpp"
+#endif
 
 namespace tobi::transports {
 
 namespace {
 
+#ifndef TOBI_HAVE_VERBS
+namespace verbs {
+std::string unusable(const context&) {
+  return "this Tobiuo was built without libibverbs' headers (Debian's libibverbs-dev)";
+}
+constexpr auto create = nullptr;
+constexpr auto devices = nullptr;
+}  // namespace verbs
+#endif
 #ifndef TOBI_HAVE_OFI
 namespace ofi {
 std::string unusable(const context&) {
@@ -26,6 +39,7 @@ constexpr auto devices = nullptr;
 constexpr registry_entry entries[] = {
     {"self", "one worker alone, no fabric: the template for a port", self::unusable, self::create},
     {"shm", "workers of one node, by mapping each other's memory", shm::unusable, shm::create},
+    {"verbs", "libibverbs: InfiniBand and RoCE devices", verbs::unusable, verbs::create, verbs::devices},
     {"ofi", "libfabric: the provider that serves this machine's fabric", ofi::unusable, ofi::create, ofi::devices},
 };
 

@@ -1,0 +1,223 @@
+// verbs: the operations.
+#include <cstring>
+
+#include "libcore/base/log.hpp"
+#include "transports/cpu_ops.hpp"
+#include "transports/verbs/verbs.hpp"
+
+namespace tobi::transports::verbs {
+
+namespace {
+
+bool is_atomic(const op& o) noexcept { return o.kind == op_kind::fetch_add || o.kind == op_kind::compare_swap; }
+
+}  // namespace
+
+status verbs_transport::check(int rank, std::span<const op> ops) const noexcept {
+  if (rank < 0 || rank >= size_ || ops.empty() || ops.size() > chain_most) return status::invalid;
+  for (const op& o : ops) {
+    if (is_atomic(o) && !caps_.fetch_add) return status::unsupported;
+    if (o.region >= regions_.size()) return status::invalid;
+    const region& r = regions_[o.region];
+    if (r.rank != rank || !in_range(o, r.bytes, caps_.put_max)) return status::invalid;
+  }
+  return wireup_->health();
+}
+
+status verbs_transport::post(int rank, std::span<const op> ops) noexcept {
+  if (const status s = check(rank, ops); s != status::ok) return s;
+  if (rank == rank_) {
+    // Data of one's own is the CPU's to move. A chain with an atomic goes through the device as a whole.
+    bool atomic = false;
+    for (const op& o : ops) atomic = atomic || is_atomic(o);
+    if (!atomic || caps_.scope == amo_scope::host) {
+      execute(ops, [this](region_id id) { return reinterpret_cast<std::byte*>(regions_[id].base); });
+      return status::ok;
+    }
+  }
+  link& l = link_of(rank);
+  if (!l.ready || l.health != status::ok) [[unlikely]] {
+    if (const status s = need_link(rank, l); s != status::ok) return s;
+  }
+  l.last_use = ++uses_;
+  return send_chain(rank, l, ops, nullptr);
+}
+
+const verbs_transport::own_region* verbs_transport::registered(const void* at, std::size_t bytes) const noexcept {
+  const auto* from = static_cast<const std::byte*>(at);
+  for (const own_region& o : own_) {
+    if (from >= o.base && from + bytes <= o.base + o.bytes) return &o;
+  }
+  return nullptr;
+}
+
+// One work request. False: its memory cannot be registered for as long as it lasts.
+bool verbs_transport::fill(const op& o, std::size_t index, chain& c, ibv_send_wr& wr, ibv_sge& at) noexcept {
+  const region& r = regions_[o.region];
+  std::byte* slot = c.slots + index * slot_bytes;
+  const std::uint64_t remote = r.base + o.remote;
+  const std::uint64_t bytes = is_atomic(o) ? word_bytes : o.bytes;
+  wr.num_sge = bytes == 0 ? 0 : 1;
+  wr.sg_list = &at;
+  at = {reinterpret_cast<std::uint64_t>(slot), static_cast<std::uint32_t>(bytes), slot_mr_->lkey};
+  if (is_atomic(o)) {
+    const bool add = o.kind == op_kind::fetch_add;
+    wr.opcode = add ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP;
+    wr.wr.atomic = {remote, add ? o.operand : o.expected, add ? 0 : o.operand, r.rkey};
+    c.copied[c.copies++] = {o.local, slot, word_bytes};
+    return true;
+  }
+  const bool put = o.kind == op_kind::put;
+  wr.opcode = put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ;
+  wr.wr.rdma = {remote, r.rkey};
+  if (put) {
+    // A WRITE may pass an earlier READ or atomic of the queue pair: where a chain has one, it must wait for it.
+    if (index > 0) wr.send_flags |= IBV_SEND_FENCE;
+    if (o.bytes <= inline_bytes_) {
+      wr.send_flags |= IBV_SEND_INLINE;
+      at.addr = reinterpret_cast<std::uint64_t>(o.local);
+      return true;
+    }
+    if (o.bytes <= small_bytes) {
+      std::memcpy(slot, o.local, o.bytes);
+      return true;
+    }
+  }
+  if (const own_region* mine = registered(o.local, bytes); mine != nullptr) {
+    at.addr = reinterpret_cast<std::uint64_t>(o.local);
+    at.lkey = mine->mr->lkey;
+    return true;
+  }
+  if (bytes <= slot_bytes) {
+    if (put) {
+      std::memcpy(slot, o.local, bytes);
+    } else {
+      c.copied[c.copies++] = {o.local, slot, static_cast<std::uint32_t>(bytes)};
+    }
+    return true;
+  }
+  ibv_mr* lasting = libibverbs().reg_mr(pd_.get(), o.local, bytes, IBV_ACCESS_LOCAL_WRITE);
+  if (lasting == nullptr) return false;
+  c.temporary[c.temporaries++] = lasting;
+  at.addr = reinterpret_cast<std::uint64_t>(o.local);
+  at.lkey = lasting->lkey;
+  return true;
+}
+
+status verbs_transport::send_chain(int rank, link& l, std::span<const op> ops,
+                                   const std::uint32_t* immediate) noexcept {
+  if (free_ == nullptr || l.pending_requests + ops.size() > queue_depth) {
+    progress();
+    if (free_ == nullptr || l.pending_requests + ops.size() > queue_depth) return status::again;
+  }
+  chain& c = *free_;
+  free_ = c.next_free;
+  c.peer = rank;
+  c.requests = static_cast<std::uint32_t>(ops.size());
+  ibv_send_wr wr[chain_most];
+  ibv_sge at[chain_most];
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    wr[i] = {};
+    if (!fill(ops[i], i, c, wr[i], at[i])) {
+      give_back(c);
+      base::log(base::log_level::error, "verbs: memory of an operation cannot be registered (" +
+                                            std::string(std::strerror(errno)) +
+                                            "); type \"ulimit -l unlimited\" before the program.");
+      return status::domain_lost;
+    }
+    wr[i].wr_id = reinterpret_cast<std::uint64_t>(&c);
+    wr[i].next = i + 1 < ops.size() ? &wr[i + 1] : nullptr;
+  }
+  ibv_send_wr& last = wr[ops.size() - 1];
+  last.send_flags |= IBV_SEND_SIGNALED;
+  if (immediate != nullptr) {
+    last.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+    last.imm_data = *immediate;
+  }
+  ibv_send_wr* bad = nullptr;
+  const int error = ibv_post_send(l.qp.get(), wr, &bad);
+  if (error == 0) {
+    ++l.pending_chains;
+    l.pending_requests += c.requests;
+    return status::ok;
+  }
+  give_back(c);
+  if (error == ENOMEM && bad == wr) {
+    progress();
+    return status::again;
+  }
+  base::log(base::log_level::error,
+            "verbs: an operation to rank " + std::to_string(rank) + " was refused (" + std::strerror(error) + ").");
+  return l.health = status::peer_lost;
+}
+
+void verbs_transport::give_back(chain& c) noexcept {
+  for (std::uint32_t i = 0; i < c.temporaries; ++i) libibverbs().dereg_mr(c.temporary[i]);
+  c.temporaries = 0;
+  c.copies = 0;
+  c.next_free = free_;
+  free_ = &c;
+}
+
+void verbs_transport::complete(const ibv_wc& done) noexcept {
+  chain& c = *reinterpret_cast<chain*>(done.wr_id);
+  link& l = link_of(c.peer);
+  if (done.status != IBV_WC_SUCCESS) {
+    // Each request of a queue pair in error comes back here, signaled or not. The chain stays taken: its peer is lost,
+    // and the device may still look at its buffers.
+    if (l.health == status::ok) {
+      l.health = status::peer_lost;
+      base::log(base::log_level::error, "verbs: an operation to rank " + std::to_string(c.peer) + " failed on " +
+                                            device_.name + " (" + libibverbs().wc_status_str(done.status) +
+                                            ", vendor code " + std::to_string(done.vendor_err) + ").");
+    }
+    return;
+  }
+  // In the order of the calls: the chains before this one on its queue pair have completed too.
+  for (std::uint32_t i = 0; i < c.copies; ++i) std::memcpy(c.copied[i].to, c.copied[i].from, c.copied[i].bytes);
+  --l.pending_chains;
+  l.pending_requests -= c.requests;
+  give_back(c);
+}
+
+void verbs_transport::progress() noexcept {
+  ibv_wc done[16];
+  for (;;) {
+    const int n = ibv_poll_cq(send_cq_.get(), static_cast<int>(std::size(done)), done);
+    for (int i = 0; i < n; ++i) complete(done[i]);
+    if (n < static_cast<int>(std::size(done))) return;
+  }
+}
+
+status verbs_transport::flush(int rank) noexcept {
+  if (rank < 0 || rank >= size_) return status::invalid;
+  progress();
+  if (const status s = wireup_->health(); s != status::ok) return s;
+  const link& l = link_of(rank);
+  if (l.health != status::ok) return l.health;
+  return l.pending_chains == 0 ? status::ok : status::again;
+}
+
+status verbs_transport::put_notify(int rank, const op& o, std::uint64_t data) noexcept {
+  if (o.kind != op_kind::put || data > ~std::uint32_t{0}) return status::invalid;
+  if (const status s = check(rank, {&o, 1}); s != status::ok) return s;
+  link& l = link_of(rank);
+  if (const status s = need_link(rank, l); s != status::ok) return s;
+  const auto immediate = static_cast<std::uint32_t>(data);
+  return send_chain(rank, l, {&o, 1}, &immediate);
+}
+
+status verbs_transport::poll_notice(notice& n) noexcept {
+  ibv_wc done;
+  while (ibv_poll_cq(notice_cq_.get(), 1, &done) == 1) {
+    ibv_recv_wr wr{};
+    ibv_recv_wr* bad = nullptr;
+    if (done.status != IBV_WC_SUCCESS) continue;
+    ibv_post_srq_recv(srq_.get(), &wr, &bad);
+    n = {wireup_->sender_of(done.qp_num), done.imm_data};
+    return status::ok;
+  }
+  return status::again;
+}
+
+}  // namespace tobi::transports::verbs

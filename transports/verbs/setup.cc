@@ -1,0 +1,284 @@
+// verbs: opening, registering, connecting.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "arch/clock.hpp"
+#include "libcore/base/log.hpp"
+#include "transports/soft/amo.hpp"
+#include "transports/verbs/verbs.hpp"
+
+namespace tobi::transports::verbs {
+
+namespace {
+
+struct key_content {
+  std::uint64_t base;
+  std::uint64_t bytes;
+  std::uint64_t check;  // keys come from outside
+  std::uint32_t rkey;
+  std::uint32_t unused;
+};
+static_assert(sizeof(key_content) <= 64, "a decorator's own part follows");
+
+std::uint64_t checksum(const key_content& c) noexcept {
+  return (c.base * 0x9e3779b97f4a7c15u) ^ (c.bytes * 0xc2b2ae3d27d4eb4fu) ^ (c.rkey + 0x165667b19e3779f9u);
+}
+
+constexpr int access_all =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+
+constexpr std::uint64_t ask_again_ns = 100'000'000;
+constexpr std::uint64_t warn_after_ns = 10'000'000'000;
+
+std::string why_not_registered(std::size_t bytes, int error) {
+  rlimit locked{};
+  getrlimit(RLIMIT_MEMLOCK, &locked);
+  std::string text = "verbs: " + base::format_size(bytes) + " cannot be registered (" + std::strerror(error) + ")";
+  if (error != ENOMEM && error != EAGAIN && error != EPERM) return text + ".";
+  if (locked.rlim_cur == RLIM_INFINITY) return text + "; lower TOBI_HEAP_SIZE or TOBI_WORKERS.";
+  return text + ": the limit of locked memory is " + base::format_size(locked.rlim_cur) + ", and this worker needs " +
+         base::format_size(bytes) +
+         " and a little more; type \"ulimit -l unlimited\" before the program (or raise memlock in "
+         "/etc/security/limits.conf), or lower TOBI_HEAP_SIZE.";
+}
+
+}  // namespace
+
+std::string unusable(const context& where) { return open_best(where).error; }
+
+std::unique_ptr<transport> create(const context& where) {
+  opened device = open_best(where);
+  if (device.device == nullptr) base::fatal("verbs cannot be used: " + device.error + ".", base::exit_usage);
+  if (device.attributes.atomic_cap != IBV_ATOMIC_NONE && where.settings.amo_server == base::amo_place::none) {
+    return std::make_unique<verbs_transport>(where, std::move(device));
+  }
+  device.device.reset();
+  return soft::with_amo_server(where, [](const context& of) -> std::unique_ptr<transport> {
+    return std::make_unique<verbs_transport>(of, open_best(of));
+  });
+}
+
+verbs_transport::verbs_transport(const context& where, opened device)
+    : rank_(where.rank),
+      size_(where.size),
+      most_links_(static_cast<std::size_t>(where.settings.verbs_connections)),
+      device_(std::move(device)),
+      links_(static_cast<std::size_t>(where.size)),
+      next_token_(static_cast<std::uint32_t>(getpid()) * 2654435761u | 1u) {
+  const auto need = [&](const void* made, const char* what) {
+    if (made == nullptr) {
+      base::fatal(std::string("verbs: ") + what + " failed on " + device_.name + " (" + std::strerror(errno) + ").");
+    }
+  };
+  const library& lib = libibverbs();
+  ibv_context* context = device_.device.get();
+  pd_.reset(lib.alloc_pd(context));
+  need(pd_.get(), "allocating a protection domain");
+  send_cq_.reset(lib.create_cq(context, std::min<int>(4096, device_.attributes.max_cqe), nullptr, nullptr, 0));
+  need(send_cq_.get(), "making a completion queue");
+  notice_cq_.reset(lib.create_cq(context, notice_receives, nullptr, nullptr, 0));
+  need(notice_cq_.get(), "making a completion queue");
+  ibv_srq_init_attr srq{};
+  srq.attr = {notice_receives, 1, 0};
+  srq_.reset(lib.create_srq(pd_.get(), &srq));
+  need(srq_.get(), "making a shared receive queue");
+  for (std::uint32_t i = 0; i < notice_receives; ++i) {
+    ibv_recv_wr wr{};
+    ibv_recv_wr* bad = nullptr;
+    ibv_post_srq_recv(srq_.get(), &wr, &bad);
+  }
+  slot_memory_.resize(chains * chain_most * slot_bytes);
+  slot_mr_.reset(lib.reg_mr(pd_.get(), slot_memory_.data(), slot_memory_.size(), IBV_ACCESS_LOCAL_WRITE));
+  if (slot_mr_ == nullptr) base::fatal(why_not_registered(slot_memory_.size(), errno));
+  chains_.resize(chains);
+  for (std::size_t i = 0; i < chains_.size(); ++i) {
+    chains_[i].slots = slot_memory_.data() + i * chain_most * slot_bytes;
+    chains_[i].next_free = free_;
+    free_ = &chains_[i];
+  }
+  wireup_ = std::make_unique<wireup>(device_, pd_.get(), notice_cq_.get(), srq_.get(), rank_);
+
+  const bool atomics = device_.attributes.atomic_cap != IBV_ATOMIC_NONE;
+  caps_.put_notify = true;
+  caps_.notify_ordered = true;
+  caps_.msg_max = sizeof(std::uint32_t);
+  caps_.fetch_add = atomics;
+  caps_.compare_swap = atomics;
+  caps_.scope = !atomics                                             ? amo_scope::none
+                : atomics_reach_the_cpu(context, device_.attributes) ? amo_scope::host
+                                                                     : amo_scope::domain;
+  caps_.passive_rma = true;
+  caps_.passive_amo = atomics;
+  caps_.reg_any_va = true;
+  caps_.chain = true;
+  caps_.chain_max = chain_most;
+  caps_.peer_errors = true;
+  caps_.pins = true;
+  caps_.inline_max = small_bytes;
+  caps_.put_max = device_.port_attributes.max_msg_sz;
+  base::log(base::log_level::info, "verbs: " + describe() + ".");
+}
+
+std::string verbs_transport::describe() const {
+  const char* scope = caps_.scope == amo_scope::host     ? "with the CPU's"
+                      : caps_.scope == amo_scope::domain ? "among operations of this device"
+                                                         : "not to be had";
+  return "device " + device_.name + " port " + std::to_string(device_.port) + " GID " +
+         std::to_string(device_.gid_index) + " MTU " + std::to_string(128 << device_.port_attributes.active_mtu) +
+         ", atomic " + scope + ", at most " + std::to_string(most_links_) + " connections";
+}
+
+verbs_transport::~verbs_transport() {
+  wireup_.reset();
+  links_.clear();
+}
+
+std::string verbs_transport::address() const {
+  const endpoint& self = wireup_->self();
+  return {reinterpret_cast<const char*>(&self), sizeof self};
+}
+
+status verbs_transport::connect(std::span<const std::string> addresses) {
+  if (addresses.size() != static_cast<std::size_t>(size_)) return status::invalid;
+  for (const std::string& a : addresses) {
+    endpoint e;
+    if (a.size() != sizeof e) return status::invalid;
+    std::memcpy(&e, a.data(), sizeof e);
+    peers_.push_back(e);
+  }
+  wireup_->start(peers_);
+  return status::ok;
+}
+
+// --- connections: opened by the first post, closed when there are too many ------------------------------
+
+status verbs_transport::need_link(int rank, link& l) noexcept {
+  if (l.health != status::ok) return l.health;
+  l.last_use = ++uses_;
+  if (l.ready) return status::ok;
+  if (l.qp == nullptr) {
+    if (open_links_ >= most_links_ && !close_idle_link()) {
+      progress();
+      return status::again;
+    }
+    return open_link(rank, l);
+  }
+  if (const answer a = wireup_->answered(rank); a.token == l.token) return finish_link(rank, l, a);
+  const std::uint64_t now = arch::now_ns();
+  if (now - l.asked_ns > ask_again_ns) {
+    l.asked_ns = now;
+    wireup_->request(rank, l.qp->qp_num, l.psn, l.token);
+    if (!l.warned && now - l.first_asked_ns > warn_after_ns) {
+      l.warned = true;
+      base::log(base::log_level::warn, "verbs: rank " + std::to_string(rank) +
+                                           " has not answered a request to connect for 10 seconds; still trying.");
+    }
+  }
+  return status::again;
+}
+
+status verbs_transport::open_link(int rank, link& l) noexcept {
+  ibv_qp_init_attr init{};
+  init.qp_type = IBV_QPT_RC;
+  init.send_cq = send_cq_.get();
+  init.recv_cq = notice_cq_.get();
+  init.srq = srq_.get();
+  init.cap = {queue_depth, 0, 1, 0, small_bytes};
+  l.qp.reset(libibverbs().create_qp(pd_.get(), &init));
+  if (l.qp == nullptr) {  // a device that has no inline data
+    init.cap = {queue_depth, 0, 1, 0, 0};
+    l.qp.reset(libibverbs().create_qp(pd_.get(), &init));
+  }
+  if (l.qp == nullptr || !to_init(l.qp.get(), device_.port)) {
+    base::log(base::log_level::error, "verbs: a queue pair to rank " + std::to_string(rank) + " cannot be made on " +
+                                          device_.name + " (" + std::strerror(errno) +
+                                          "); lower TOBI_VERBS_CONNECTIONS.");
+    l.qp.reset();
+    return l.health = status::peer_lost;
+  }
+  inline_bytes_ = std::min<std::uint32_t>(init.cap.max_inline_data, small_bytes);
+  ++open_links_;
+  l.token = next_token_;
+  next_token_ += 2;  // stays odd: 0 is no token
+  l.psn = (l.token * 40503u) & 0xffffff;
+  l.asked_ns = l.first_asked_ns = arch::now_ns();
+  wireup_->request(rank, l.qp->qp_num, l.psn, l.token);
+  return status::again;
+}
+
+status verbs_transport::finish_link(int rank, link& l, const answer& a) noexcept {
+  const endpoint& peer = peers_[static_cast<std::size_t>(rank)];
+  const auto reads =
+      std::min(static_cast<std::uint32_t>(std::max(device_.attributes.max_qp_init_rd_atom, 1)), peer.reads_answered);
+  if (!to_ready_to_receive(l.qp.get(), device_, wireup_->self(), peer, a.qpn, a.psn) ||
+      !to_ready_to_send(l.qp.get(), l.psn, reads)) {
+    base::log(base::log_level::error, "verbs: the connection to rank " + std::to_string(rank) +
+                                          " cannot be started on " + device_.name + " (" + std::strerror(errno) + ").");
+    return l.health = status::peer_lost;
+  }
+  l.ready = true;
+  return status::ok;
+}
+
+bool verbs_transport::close_idle_link() noexcept {
+  int oldest = -1;
+  for (int r = 0; r < size_; ++r) {
+    const link& l = link_of(r);
+    if (!l.ready || l.pending_chains != 0) continue;
+    if (oldest < 0 || l.last_use < link_of(oldest).last_use) oldest = r;
+  }
+  if (oldest < 0) return false;
+  link& l = link_of(oldest);
+  wireup_->close(oldest, l.token);
+  l = link{};
+  --open_links_;
+  return true;
+}
+
+// --- memory ----------------------------------------------------------------------------------------------
+
+status verbs_transport::register_memory(const memory& local, region_key& key) {
+  if (local.base == nullptr || local.bytes == 0) return status::invalid;
+  owned<ibv_mr> mr(libibverbs().reg_mr(pd_.get(), local.base, local.bytes, access_all));
+  if (mr == nullptr) {
+    base::log(base::log_level::error, why_not_registered(local.bytes, errno));
+    return status::invalid;
+  }
+  key_content c{reinterpret_cast<std::uint64_t>(local.base), local.bytes, 0, mr->rkey, 0};
+  c.check = checksum(c);
+  key = {};
+  std::memcpy(key.bytes.data(), &c, sizeof c);
+  own_.push_back({std::move(mr), static_cast<std::byte*>(local.base), local.bytes, key});
+  return status::ok;
+}
+
+status verbs_transport::deregister_memory(const region_key& key) {
+  const auto found =
+      std::find_if(own_.begin(), own_.end(), [&](const own_region& o) { return o.key.bytes == key.bytes; });
+  if (found == own_.end()) return status::invalid;
+  for (region& r : regions_) {
+    if (r.own && r.rkey == found->mr->rkey) r.bytes = 0;
+  }
+  own_.erase(found);
+  return status::ok;
+}
+
+status verbs_transport::attach(int rank, const region_key& key, region_id& id) {
+  if (rank < 0 || rank >= size_) return status::invalid;
+  key_content c;
+  std::memcpy(&c, key.bytes.data(), sizeof c);
+  if (c.check != checksum(c) || c.bytes == 0) return status::invalid;
+  if (rank == rank_ &&
+      std::none_of(own_.begin(), own_.end(), [&](const own_region& o) { return o.mr->rkey == c.rkey; })) {
+    return status::invalid;
+  }
+  regions_.push_back({rank, c.rkey, c.base, c.bytes, rank == rank_});
+  id = static_cast<region_id>(regions_.size() - 1);
+  return status::ok;
+}
+
+}  // namespace tobi::transports::verbs

@@ -13,7 +13,7 @@ namespace {
 using transports::amo_scope;
 using transports::op;
 
-constexpr std::uint64_t rounds = 20000;
+constexpr std::uint64_t most_rounds = 20000;
 
 // All ranks add to one word of rank 0: no two may find the same value, and none may be lost.
 std::string fetch_add_gives_each_value_once(stage& s) {
@@ -27,6 +27,7 @@ std::string fetch_add_gives_each_value_once(stage& s) {
   s.fence();
   std::string bad;
   std::uint64_t before = 0;
+  const std::uint64_t rounds = s.rounds(most_rounds);
   for (std::uint64_t i = 0; i < rounds; ++i) {
     if (s.done(0, s.add(0, 0, 1, &old)) != status::ok) return "fetch_add failed";
     if (i > 0 && old <= before) bad = "a value came twice or went back";
@@ -42,7 +43,7 @@ std::string fetch_add_gives_each_value_once(stage& s) {
 std::string fetch_add_is_unique_among_ranks(stage& s) {
   if (!s.fabric.caps().fetch_add) return "skip: fetch_add is not claimed";
   constexpr std::uint64_t table = 4096;
-  constexpr std::uint64_t each = 2000;
+  const std::uint64_t each = s.rounds(2000);
   for (std::uint64_t i = 0; i <= each * static_cast<std::uint64_t>(s.size()); ++i) s.word(table + 8 * i) = 0;
   s.word(0) = 0;
   s.fence();
@@ -65,7 +66,7 @@ std::string compare_swap_excludes(stage& s) {
                ? ""
                : "unclaimed, but not answered unsupported";
   }
-  constexpr std::uint64_t each = 2000;
+  const std::uint64_t each = s.rounds(2000);
   s.word(0) = s.word(64) = 0;
   s.fence();
   const std::uint64_t zero = 0;
@@ -88,6 +89,7 @@ std::string compare_swap_excludes(stage& s) {
 // The owner adds with its own CPU while the others add through the transport.
 std::string the_owner_s_cpu_may_take_part(stage& s) {
   if (s.fabric.caps().scope != amo_scope::host || !s.fabric.caps().fetch_add) return "skip: scope host is not claimed";
+  const std::uint64_t rounds = s.rounds(most_rounds);
   s.word(0) = 0;
   s.fence();
   for (std::uint64_t i = 0; i < rounds; ++i) {
@@ -111,13 +113,12 @@ std::string a_get_behind_a_compare_swap_is_after_it(stage& s) {
   s.word(0) = s.word(64) = 0;
   s.fence();
   std::string bad;
-  constexpr std::uint64_t turns = 3000;
+  const std::uint64_t turns = s.rounds(3000);
   if (s.rank() == 0) {
     for (std::uint64_t i = 1; i <= turns; ++i) {
       std::atomic_ref(s.word(64)).store(i, std::memory_order_relaxed);
       std::atomic_ref(s.word(0)).store(2 * i + 1, std::memory_order_release);  // odd: there to be claimed
-      while (std::atomic_ref(s.word(0)).load(std::memory_order_acquire) != 2 * i) {
-      }
+      while (std::atomic_ref(s.word(0)).load(std::memory_order_acquire) != 2 * i) s.wait_a_turn();
     }
   } else if (s.rank() == 1) {
     for (std::uint64_t i = 1; i <= turns;) {
@@ -142,10 +143,8 @@ std::string atomics_need_no_poll_of_the_target(stage& s) {
   if (s.rank() == 0) {
     std::uint64_t old = 0;
     if (s.done(s.next(), s.add(s.next(), 0, 1, &old)) != status::ok || old != 7) bad = "fetch_add did not complete";
-  } else {
-    usleep(100'000);
   }
-  s.fence();
+  s.sleep_until_all();
   return bad;
 }
 

@@ -65,7 +65,7 @@ std::string get_moves_exactly_its_bytes(stage& s) {
 // high.
 std::string a_chain_takes_effect_in_order(stage& s) {
   if (!s.fabric.caps().chain) return "skip: chains are not claimed";
-  constexpr std::uint64_t rounds = 20000;
+  const std::uint64_t rounds = s.rounds(20000);
   s.word(0) = s.word(4096) = 0;
   s.fence();
   std::string bad;
@@ -76,6 +76,7 @@ std::string a_chain_takes_effect_in_order(stage& s) {
     }
   } else if (s.rank() == 1 || s.size() == 1) {
     for (std::uint64_t second = 0; second < rounds;) {
+      s.wait_a_turn();
       second = std::atomic_ref(s.word(4096)).load(std::memory_order_acquire);
       if (std::atomic_ref(s.word(0)).load(std::memory_order_acquire) < second)
         bad = "the second put was seen before the first";
@@ -90,7 +91,7 @@ std::string a_chain_takes_effect_in_order(stage& s) {
 std::string a_get_does_not_overtake_a_put_of_its_chain(stage& s) {
   if (!s.fabric.caps().chain) return "skip: chains are not claimed";
   if (s.size() < 2) return "skip: it takes two ranks";
-  constexpr std::uint64_t rounds = 3000;
+  const std::uint64_t rounds = s.rounds(3000);
   std::string bad;
   for (std::uint64_t i = 1; i <= rounds; ++i) {
     std::uint64_t seen = 0;
@@ -115,8 +116,7 @@ std::string a_get_does_not_overtake_a_put_of_its_chain(stage& s) {
     if (s.rank() == 1 && s.done(0, s.put(0, 192, &answer, 8)) != status::ok) return "put failed";
     if (s.rank() == 0) {
       std::uint64_t theirs = 0;
-      while ((theirs = std::atomic_ref(s.word(192)).load(std::memory_order_acquire)) == 0) {
-      }
+      while ((theirs = std::atomic_ref(s.word(192)).load(std::memory_order_acquire)) == 0) s.wait_a_turn();
       if (seen == 0 && theirs == 1) bad = "both gets overtook the puts before them";
     }
   }
@@ -124,9 +124,28 @@ std::string a_get_does_not_overtake_a_put_of_its_chain(stage& s) {
   return bad;
 }
 
+// Buffers of a registered region may be used by the fabric in place.
+std::string registered_buffers_work_too(stage& s) {
+  constexpr std::size_t n = 100'000;
+  constexpr std::size_t from = 1u << 20;
+  constexpr std::size_t to = 2u << 20;
+  constexpr std::size_t back = 3u << 20;
+  for (std::size_t i = 0; i < n; ++i) *s.local(from + i) = pattern(i, s.rank());
+  s.fence();
+  if (s.done(s.next(), s.put(s.next(), to, s.local(from), n)) != status::ok) return "put failed";
+  if (s.done(s.next(), s.get(s.next(), to, s.local(back), n)) != status::ok) return "get failed";
+  s.fence();
+  if (std::memcmp(s.local(from), s.local(back), n) != 0) return "what was put did not come back";
+  for (std::size_t i = 0; i < n; ++i) {
+    if (*s.local(to + i) != pattern(i, (s.rank() + s.size() - 1) % s.size())) return "a byte is wrong";
+  }
+  s.fence();
+  return "";
+}
+
 // The words of one put change while a reader looks: each word it sees must be one that was written, not a mixture.
 std::string aligned_words_do_not_tear(stage& s) {
-  constexpr std::uint64_t rounds = 20000;
+  const std::uint64_t rounds = s.rounds(20000);
   std::memset(s.local(), 0, 256);
   s.fence();
   std::string bad;
@@ -164,10 +183,8 @@ std::string the_target_need_not_poll(stage& s) {
     std::uint64_t back = 0;
     if (s.done(s.next(), s.put(s.next(), 0, &value, 8)) != status::ok) bad = "put failed";
     if (s.done(s.next(), s.get(s.next(), 0, &back, 8)) != status::ok || back != 42) bad = "the value did not come back";
-  } else {
-    usleep(100'000);
   }
-  s.fence();
+  s.sleep_until_all();
   return bad;
 }
 
@@ -196,11 +213,10 @@ std::string a_put_within_inline_max_releases_its_buffer(stage& s) {
   for (int round = 0; round < 100; ++round) {
     std::vector<std::byte> buffer(n, static_cast<std::byte>(round));
     const op one = s.put(s.next(), 0, buffer.data(), n);
-    while (s.fabric.post(s.next(), {&one, 1}) == status::again) s.fabric.progress();
+    while (s.fabric.post(s.next(), {&one, 1}) == status::again) s.wait_a_turn();
     std::fill(buffer.begin(), buffer.end(), std::byte{0xff});
   }
-  while (s.fabric.flush(s.next()) == status::again) {
-  }
+  while (s.fabric.flush(s.next()) == status::again) s.wait_a_turn();
   s.fence();
   for (std::size_t i = 0; i < n; ++i) {
     if (*s.local(i) != std::byte{99}) return "the buffer was read after post() returned";
@@ -212,6 +228,7 @@ std::string a_put_within_inline_max_releases_its_buffer(stage& s) {
 constexpr rule rules[] = {
     {"put-integrity", put_moves_exactly_its_bytes},
     {"get-integrity", get_moves_exactly_its_bytes},
+    {"registered-buffers", registered_buffers_work_too},
     {"chain-order-of-puts", a_chain_takes_effect_in_order},
     {"chain-order-put-then-get", a_get_does_not_overtake_a_put_of_its_chain},
     {"words-do-not-tear", aligned_words_do_not_tear},

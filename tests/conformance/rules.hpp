@@ -14,7 +14,7 @@
 
 namespace tobi::conformance {
 
-/// What a rule works with. Each rank has one region of `bytes`, attached by all.
+/// What a rule works with. Each rank has one region of `bytes`, attached by all, and a small one that fence() uses.
 struct stage {
   static constexpr std::size_t bytes = 4u << 20;
 
@@ -24,6 +24,10 @@ struct stage {
   transports::region_key key;                  // its key
   std::vector<transports::region_key> keys;    // of all ranks
   std::vector<transports::region_id> regions;  // of all ranks, attached here
+  std::vector<transports::region_id> sync{};   // likewise, of the words of fence()
+  std::uint64_t* arrived = nullptr;            // this rank's words of fence()
+  std::uint64_t fences = 0;
+  std::uint64_t affordable = ~std::uint64_t{0};  // round trips in about a second
 
   [[nodiscard]] int rank() const { return job.rank(); }
   [[nodiscard]] int size() const { return job.size(); }
@@ -33,7 +37,15 @@ struct stage {
   [[nodiscard]] std::uint64_t& word(std::size_t offset) const {
     return *reinterpret_cast<std::uint64_t*>(local(offset));
   }
-  void fence() const { job.fence(); }
+  /// One turn of a loop that waits for the fabric or for a peer. There may be more ranks than cores.
+  void wait_a_turn() const;
+  /// How often to try something, at most N: less where a round trip takes long, perhaps because its target must first
+  /// be scheduled. The same on all ranks.
+  [[nodiscard]] std::uint64_t rounds(std::uint64_t n) const { return n < affordable ? n : affordable; }
+  /// Waits for all ranks and keeps the fabric moving: a target that sleeps may serve nobody.
+  void fence();
+  /// Waits for all ranks without touching the fabric: what completes meanwhile is passive.
+  void sleep_until_all() const { job.fence(); }
 
   /// Posts, waiting while the transport answers `again`; then waits for completion. Answers the first other status.
   status done(int peer, std::span<const transports::op> ops) const;
@@ -55,5 +67,8 @@ struct rule {
 std::span<const rule> data_rules();
 std::span<const rule> atomic_rules();
 std::span<const rule> error_rules();
+std::span<const rule> flow_rules();
+/// Run by all ranks after everything else, when the last rank has ended without a word.
+std::string a_dead_peer_is_reported(stage& s);
 
 }  // namespace tobi::conformance

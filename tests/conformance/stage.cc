@@ -1,3 +1,8 @@
+#include <sched.h>
+#include <time.h>
+
+#include <atomic>
+
 #include "tests/conformance/rules.hpp"
 
 namespace tobi::conformance {
@@ -5,13 +10,54 @@ namespace tobi::conformance {
 using transports::op;
 using transports::op_kind;
 
+namespace {
+
+// There are more ranks than cores, and a provider may have threads of its own that need one.
+void give_way(unsigned spins) {
+  if (spins < 64) return;
+  if (spins % 256 != 255) {
+    sched_yield();
+    return;
+  }
+  const timespec nap{0, 20'000};
+  nanosleep(&nap, nullptr);
+}
+
+}  // namespace
+
 status stage::done(int peer, std::span<const op> ops) const {
   status s;
-  while ((s = fabric.post(peer, ops)) == status::again) fabric.progress();
+  while ((s = fabric.post(peer, ops)) == status::again) wait_a_turn();
   if (s != status::ok) return s;
-  while ((s = fabric.flush(peer)) == status::again) {
-  }
+  for (unsigned spins = 0; (s = fabric.flush(peer)) == status::again; ++spins) give_way(spins);
   return s;
+}
+
+void stage::wait_a_turn() const {
+  static unsigned turns = 0;
+  fabric.progress();
+  give_way(64 + turns++ % 256);
+}
+
+// Dissemination, as the job's own barrier.
+void stage::fence() {
+  ++fences;
+  int round = 0;
+  for (int step = 1; step < size(); step *= 2, ++round) {
+    const int to = (rank() + step) % size();
+    const op tell{op_kind::put,
+                  false,
+                  sync[static_cast<std::size_t>(to)],
+                  static_cast<std::uint64_t>(round) * 8,
+                  &fences,
+                  8,
+                  0,
+                  0};
+    if (done(to, tell) != status::ok) return;  // the rule will say what does not work
+    while (std::atomic_ref(arrived[round]).load(std::memory_order_acquire) < fences) {
+      wait_a_turn();
+    }
+  }
 }
 
 op stage::put(int peer, std::uint64_t at, const void* from, std::uint64_t n) const {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
 #include "tests/conformance/rules.hpp"
 
@@ -19,16 +20,26 @@ using conformance::stage;
 // Oversubscribed on small machines on purpose: ranks are preempted in the middle of things.
 constexpr int ranks_of_a_fabric = 4;
 
-stage set_up(bootstrap::bootstrap& job, transports::transport& fabric) {
+transports::memory memory_file(std::size_t bytes) {
   const int fd = memfd_create("tobi-conform", MFD_CLOEXEC);
   void* base = MAP_FAILED;
-  if (fd >= 0 && ftruncate(fd, stage::bytes) == 0)
-    base = mmap(nullptr, stage::bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes)) == 0) {
+    base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  }
   if (base == MAP_FAILED) base::fatal("no memory for the region of the tests.");
-  stage s{job, fabric, {base, stage::bytes, fd, 0}, {}, {}, {}};
+  return {base, bytes, fd, 0};
+}
+
+stage set_up(bootstrap::bootstrap& job, transports::transport& fabric) {
+  stage s{job, fabric, memory_file(stage::bytes), {}, {}, {}};
   if (fabric.register_memory(s.memory, s.key) != status::ok) base::fatal("registering memory failed.");
+  const transports::memory sync_memory = memory_file(4096);
+  s.arrived = static_cast<std::uint64_t*>(sync_memory.base);
+  transports::region_key sync_key;
+  if (fabric.register_memory(sync_memory, sync_key) != status::ok) base::fatal("registering memory failed.");
   const std::string address = fabric.address();
   job.put("key", std::as_bytes(std::span(&s.key, 1)));
+  job.put("sync", std::as_bytes(std::span(&sync_key, 1)));
   job.put("address", std::as_bytes(std::span(address.data(), address.size())));
   job.fence();
   std::vector<std::string> addresses;
@@ -45,12 +56,37 @@ stage set_up(bootstrap::bootstrap& job, transports::transport& fabric) {
     if (fabric.attach(r, s.keys[static_cast<std::size_t>(r)], id) != status::ok)
       base::fatal("attaching a peer's memory failed.");
     s.regions.push_back(id);
+    transports::region_key theirs;
+    std::memcpy(&theirs, job.get(r, "sync").data(), sizeof theirs);
+    if (fabric.attach(r, theirs, id) != status::ok) base::fatal("attaching a peer's memory failed.");
+    s.sync.push_back(id);
   }
   return s;
 }
 
+// How many round trips rank 0 can make in a second, with everybody waiting in the fabric; all ranks take its word.
+void measure(stage& s) {
+  constexpr std::uint64_t tries = 30;
+  s.fence();
+  std::uint64_t took_ns = 1;
+  if (s.rank() == 0) {
+    std::uint64_t value = 0;
+    const std::uint64_t begin = arch::now_ns();
+    for (std::uint64_t i = 0; i < tries; ++i) s.done(s.next(), s.get(s.next(), 0, &value, 8));
+    took_ns += arch::now_ns() - begin;
+  }
+  s.fence();
+  s.job.put("round trips", std::as_bytes(std::span(&took_ns, 1)));
+  s.job.fence();
+  std::memcpy(&took_ns, s.job.get(0, "round trips").data(), sizeof took_ns);
+  s.affordable = std::max<std::uint64_t>(100, tries * 1'000'000'000 / took_ns);
+}
+
 // What the ranks say of a rule, as one: the first failure, or the first reason to skip.
-std::string agree(bootstrap::bootstrap& job, const rule& r, const std::string& mine) {
+std::string agree(stage& s, const rule& r, const std::string& mine) {
+  bootstrap::bootstrap& job = s.job;
+  s.fence();
+  // Everybody is there before anybody sleeps in the bootstrap, where a target that must poll would not.
   const std::string key = "rule " + std::string(r.name);
   const std::string cut = mine.substr(0, 120);
   job.put(key, std::as_bytes(std::span(cut.data(), cut.size())));
@@ -86,9 +122,11 @@ void print(const rule& r, const std::string& verdict, bool as_json) {
 int main(int argc, char** argv) {
   std::string name;
   bool as_json = false;
+  int ranks_wanted = ranks_of_a_fabric;
   CLI::App app("Whether a transport keeps the contract of transports/transport.hpp, a line a rule.", "tobi-conform");
   app.add_option("transport", name, "its name, as in tobi-info")->required();
   app.add_flag("--json", as_json, "one JSON object a line: rule, status, reason");
+  app.add_option("--ranks", ranks_wanted, "processes that take part")->check(CLI::Range(1, 64))->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
@@ -108,7 +146,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const base::settings in_force = base::read_settings();
-  const int ranks = found->unusable({0, ranks_of_a_fabric, {}, in_force}).empty() ? ranks_of_a_fabric : 1;
+  const int ranks = found->unusable({0, ranks_wanted, {}, in_force}).empty() ? ranks_wanted : 1;
   if (const std::string why = found->unusable({0, ranks, {}, in_force}); !why.empty()) {
     std::fprintf(stderr, "tobi-conform: %s cannot be used here: %s\n", name.c_str(), why.c_str());
     return 2;
@@ -117,14 +155,24 @@ int main(int argc, char** argv) {
   const auto job = bootstrap::fork_workers(ranks);
   const auto fabric = found->create({job->rank(), job->size(), {}, in_force});
   stage s = set_up(*job, *fabric);
+  measure(s);
   bool failed = false;
-  for (const auto& rules : {conformance::data_rules(), conformance::atomic_rules(), conformance::error_rules()}) {
+  for (const auto& rules : {conformance::data_rules(), conformance::atomic_rules(), conformance::error_rules(),
+                            conformance::flow_rules()}) {
     for (const rule& r : rules) {
-      const std::string verdict = agree(*job, r, r.run(s));
+      const std::string verdict = agree(s, r, r.run(s));
       failed = failed || (!verdict.empty() && !verdict.starts_with("skip: "));
       if (job->rank() == 0) print(r, verdict, as_json);
     }
   }
+  // The last rank ends without a word to the fabric. Whoever is left says what it sees.
+  constexpr rule last{"peer-death", conformance::a_dead_peer_is_reported};
   job->finalize();
-  return job->rank() == 0 && failed ? 1 : 0;
+  if (job->rank() != 0 && job->rank() == job->size() - 1) _exit(0);
+  if (job->rank() != 0) return 0;
+  const std::string verdict = last.run(s);
+  print(last, verdict, as_json);
+  failed = failed || (!verdict.empty() && !verdict.starts_with("skip: "));
+  std::fflush(stdout);
+  return failed ? 1 : 0;
 }

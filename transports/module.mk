@@ -1,2 +1,2 @@
 lib_sources += transports/select.cc transports/self/setup.cc transports/self/datapath.cc \
-               transports/shm/setup.cc transports/shm/datapath.cc
+               transports/shm/setup.cc transports/shm/datapath.cc transports/peer_memory.cc

@@ -1,2 +1,3 @@
 lib_sources += transports/select.cc transports/self/setup.cc transports/self/datapath.cc \
-               transports/shm/setup.cc transports/shm/datapath.cc transports/peer_memory.cc
+               transports/shm/setup.cc transports/shm/datapath.cc transports/peer_memory.cc \
+               transports/sim/setup.cc transports/sim/datapath.cc transports/sim/nic.cc

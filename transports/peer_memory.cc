@@ -38,9 +38,9 @@ status map_memory(const memory_name& name, int rank, std::string_view who, std::
   const std::string path = "/proc/" + std::to_string(name.pid) + "/fd/" + std::to_string(name.fd);
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) {
-    base::log(base::log_level::error,
-              std::string(who) + " cannot open the memory of rank " + std::to_string(rank) + " (" + path + ": " +
-                  std::strerror(errno) + "); the workers must run as one user in one container.");
+    base::log(base::log_level::error, std::string(who) + " cannot open the memory of rank " + std::to_string(rank) +
+                                          " (" + path + ": " + std::strerror(errno) +
+                                          "); the workers must run as one user in one container.");
     return errno == ENOENT ? status::peer_lost : status::invalid;
   }
   struct stat file {};

@@ -35,7 +35,7 @@ class peer_memory {
   struct region {
     int rank = -1;
     std::byte* base = nullptr;
-    std::size_t bytes = 0;  // 0: no longer usable
+    std::size_t bytes = 0;     // 0: no longer usable
     std::uint64_t number = 0;  // of the owner's registration
     bool mapped_here = false;
   };

@@ -2,6 +2,7 @@
 #include "libcore/base/log.hpp"
 #include "transports/self/self.hpp"
 #include "transports/shm/shm.hpp"
+#include "transports/sim/sim.hpp"
 #include "transports/transport.hpp"
 
 namespace tobi::transports {
@@ -11,6 +12,8 @@ namespace {
 constexpr registry_entry entries[] = {
     {"self", "one worker alone, no fabric: the template for a port", self::unusable, self::create},
     {"shm", "workers of one node, by mapping each other's memory", shm::unusable, shm::create},
+    {"sim", "a weak fabric between workers of one node, simulated from a seed, for tests", sim::unusable, sim::create,
+     nullptr, false},
 };
 
 }  // namespace
@@ -22,7 +25,7 @@ std::unique_ptr<transport> select(std::string_view named, const context& where) 
   std::string reasons;
   for (const registry_entry& entry : entries) {
     names.append(names.empty() ? "" : ", ").append(entry.name);
-    if (named != "auto" && named != entry.name) continue;
+    if (named != "auto" ? named != entry.name : !entry.automatic) continue;
     const std::string why_not = entry.unusable(where);
     if (why_not.empty()) {
       base::log(base::log_level::info, "transport " + std::string(entry.name) + ": " +

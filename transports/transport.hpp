@@ -35,6 +35,7 @@ struct capabilities {
   amo_scope scope = amo_scope::none;
   bool passive_rma = false;      // puts and gets complete although the target never polls
   bool passive_amo = false;      // atomics do
+  bool needs_progress = false;   // what was posted moves only in progress(), flush() and post() of its initiator
   bool direct_map = false;       // map() can answer a pointer
   bool reg_any_va = false;       // any memory can be registered, not only memory with a descriptor
   bool chain = false;            // chains longer than one operation
@@ -176,6 +177,7 @@ struct registry_entry {
   std::string (*unusable)(const context&);
   std::unique_ptr<transport> (*create)(const context&);
   std::vector<device> (*devices)() = nullptr;
+  bool automatic = true;  // may be chosen by "auto"
 };
 [[nodiscard]] std::span<const registry_entry> registry();
 /// The transport NAMED, or the first usable one for "auto"; says which and why at log level info. Fatal, with

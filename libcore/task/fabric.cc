@@ -1,5 +1,7 @@
 #include "libcore/task/fabric.hpp"
 
+#include <sched.h>
+
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -11,6 +13,19 @@ namespace tobi::tasks {
 
 using transports::op;
 using transports::op_kind;
+
+namespace {
+
+// Whom we wait for may need this core: a target that must poll, on a machine with more workers than cores.
+void wait_a_little(unsigned& spins) noexcept {
+  if (++spins % 1024 == 0) {
+    sched_yield();
+  } else {
+    arch::pause();
+  }
+}
+
+}  // namespace
 
 fabric::fabric(transports::transport& transport, int rank, std::byte* own_heap, std::vector<peer_keys> keys)
     : transport_(transport),
@@ -34,7 +49,7 @@ void fabric::attach(int rank, attached& p) {
 }
 
 void fabric::post_whole(int rank, std::span<const op> ops) {
-  for (;;) {
+  for (unsigned spins = 0;; wait_a_little(spins)) {
     const status s = transport_.post(rank, ops);
     if (s == status::ok) return;
     if (s != status::again) lost(rank, s, "posting an operation");
@@ -59,11 +74,16 @@ void fabric::post(int rank, std::span<const op> ops) {
 
 void fabric::complete(int rank) {
   ++round_trips_;
-  for (;;) {
+  for (unsigned spins = 0;; wait_a_little(spins)) {
     const status s = transport_.flush(rank);
     if (s == status::ok) return;
     if (s != status::again) lost(rank, s, "waiting for an operation");
-    arch::pause();
+  }
+}
+
+void fabric::drain() {
+  for (int r = 0; r < size(); ++r) {
+    if (peers_[static_cast<std::size_t>(r)].ready) complete(r);
   }
 }
 

@@ -17,6 +17,7 @@ constexpr std::uint32_t patience = 64;       // flushes in vain before the core 
 constexpr std::uint64_t refuse_one_in = 32;  // of posts, although there is room
 constexpr std::uint64_t at_once_one_in = 4;  // of chains
 constexpr std::uint64_t late_one_in = 16;    // of delays is much longer than usual
+constexpr std::uint64_t yield_one_in = 64;   // polls
 constexpr std::uint64_t late_times = 16;
 constexpr std::uint64_t clogged_steps = 1'000;  // at most
 
@@ -117,6 +118,8 @@ void sim_transport::run(link& l, chain& c) noexcept {
 
 void sim_transport::poll() noexcept {
   nic_->polled.fetch_add(1, std::memory_order_acq_rel);
+  // Where workers share a core, others should come in the middle of what we do, not only when we idle.
+  if (rng_.uniform(yield_one_in) == 0) sched_yield();
   step();
 }
 

@@ -1,6 +1,6 @@
 # Each tool is a folder. Tools link the static library, so that they run from anywhere.
 info_sources    := tools/info/main.cc
-conform_sources := tools/conform/main.cc tests/conformance/stage.cc tests/conformance/data.cc tests/conformance/atomics.cc tests/conformance/errors.cc
+conform_sources := tools/conform/main.cc tests/conformance/stage.cc tests/conformance/data.cc tests/conformance/atomics.cc tests/conformance/errors.cc tests/conformance/flow.cc
 bench_apps      := tools/bench/apps/fib.cc tools/bench/apps/btc.cc tools/bench/apps/uts.cc tools/bench/apps/nqueens.cc
 bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/arguments.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/progress.cc tools/bench/peers.cc \
                    tools/bench/peers/openmp.cc $(if $(HAVE_tbb),tools/bench/peers/onetbb.cc) $(bench_apps)

@@ -82,6 +82,28 @@ std::string a_deregistered_region_is_not_attached(stage& s) {
   return s.fabric.deregister_memory(key) == status::invalid ? "" : "it was deregistered twice";
 }
 
+// A rank that has taken its region back does not reach it any more either.
+std::string a_deregistered_region_is_not_used(stage& s) {
+  transports::memory part = s.memory;
+  part.bytes = 4096;
+  transports::region_key key;
+  transports::region_id id = 0;
+  if (s.fabric.register_memory(part, key) != status::ok) return "registering a part of the memory failed";
+  if (s.fabric.attach(s.rank(), key, id) != status::ok) return "attaching a region of one's own failed";
+  s.word(0) = 5;
+  const std::uint64_t value = 6;
+  op o = s.put(s.rank(), 0, &value, 8);
+  o.region = id;
+  if (s.done(s.rank(), o) != status::ok || s.word(0) != 6) return "it cannot be used while it is registered";
+  if (s.fabric.deregister_memory(key) != status::ok) return "deregistering failed";
+  s.word(0) = 5;
+  if (s.fabric.post(s.rank(), {&o, 1}) != status::invalid) return "an operation on it is not refused";
+  // The whole memory is registered once more, and that registration has not ended.
+  return s.done(s.rank(), s.put(s.rank(), 0, &value, 8)) == status::ok && s.word(0) == 6
+             ? ""
+             : "the deregistration ended another one's region";
+}
+
 std::string what_is_not_claimed_is_unsupported(stage& s) {
   const auto& caps = s.fabric.caps();
   std::uint64_t value = 1;
@@ -110,6 +132,7 @@ constexpr rule rules[] = {
     {"chain-max", a_chain_too_long_is_invalid},
     {"forged-key", a_forged_key_is_not_attached},
     {"deregistered-key", a_deregistered_region_is_not_attached},
+    {"deregistered-region", a_deregistered_region_is_not_used},
     {"unclaimed-is-unsupported", what_is_not_claimed_is_unsupported},
 };
 

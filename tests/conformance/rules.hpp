@@ -33,6 +33,7 @@ struct stage {
   [[nodiscard]] std::uint64_t& word(std::size_t offset) const {
     return *reinterpret_cast<std::uint64_t*>(local(offset));
   }
+  /// Keeps the fabric moving, as peers may still be waiting for this rank (see set_up in tools/conform).
   void fence() const { job.fence(); }
 
   /// Posts, waiting while the transport answers `again`; then waits for completion. Answers the first other status.
@@ -55,5 +56,8 @@ struct rule {
 std::span<const rule> data_rules();
 std::span<const rule> atomic_rules();
 std::span<const rule> error_rules();
+std::span<const rule> flow_rules();
+/// The last rule: the last rank ends, and does not return from here. After the job has been finalized.
+std::string a_dead_peer_is_reported(stage&);
 
 }  // namespace tobi::conformance

@@ -4,6 +4,7 @@
 #include "transports/shm/shm.hpp"
 #include "transports/sim/sim.hpp"
 #include "transports/transport.hpp"
+#include "transports/wrap/wrap.hpp"
 
 namespace tobi::transports {
 
@@ -20,6 +21,22 @@ constexpr registry_entry entries[] = {
 
 std::span<const registry_entry> registry() { return entries; }
 
+void check_names(const base::settings& in_force) {
+  bool known = in_force.transport == "auto";
+  std::string names;
+  for (const registry_entry& entry : entries) {
+    names.append(names.empty() ? "" : ", ").append(entry.name);
+    known = known || entry.name == in_force.transport;
+  }
+  if (!known) {
+    base::fatal("TOBI_TRANSPORT=" + in_force.transport + " is not auto or one of " + names + ".", base::exit_usage);
+  }
+  sim::modes ignored;
+  std::string wrong = check_wrap(in_force);
+  if (wrong.empty()) wrong = sim::read_modes(in_force, ignored);
+  if (!wrong.empty()) base::fatal(wrong + ".", base::exit_usage);
+}
+
 std::unique_ptr<transport> select(std::string_view named, const context& where) {
   std::string names;
   std::string reasons;
@@ -30,7 +47,7 @@ std::unique_ptr<transport> select(std::string_view named, const context& where) 
     if (why_not.empty()) {
       base::log(base::log_level::info, "transport " + std::string(entry.name) + ": " +
                                            (named == "auto" ? "the first usable one" + reasons : "asked for") + ".");
-      return entry.create(where);
+      return wrap(entry.create(where), where);
     }
     if (named == entry.name) {
       base::fatal("TOBI_TRANSPORT=" + std::string(named) + " cannot be used: " + why_not + ".", base::exit_usage);

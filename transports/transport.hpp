@@ -180,6 +180,9 @@ struct registry_entry {
   bool automatic = true;  // may be chosen by "auto"
 };
 [[nodiscard]] std::span<const registry_entry> registry();
+/// Fatal, with the good names, when the settings name a transport, a decorator, a fault or a mode that there is not. To
+/// be called before the workers are forked, so that one process says it.
+void check_names(const base::settings& in_force);
 /// The transport NAMED, or the first usable one for "auto"; says which and why at log level info. Fatal, with
 /// the reason and the good names, when there is none.
 [[nodiscard]] std::unique_ptr<transport> select(std::string_view named, const context& where);

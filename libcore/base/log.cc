@@ -87,11 +87,15 @@ void log(log_level level, std::string_view message) {
 
 void set_fatal_note(std::string_view note) { fatal_note_bytes = note.copy(fatal_note.data(), fatal_note.size()); }
 
+void log_fatal_note() {
+  if (fatal_note_bytes != 0) log(log_level::error, {fatal_note.data(), fatal_note_bytes});
+}
+
 void set_fatal_hook(void (*hook)(int exit_status)) noexcept { fatal_hook = hook; }
 
 void fatal(std::string_view message, int exit_status) {
   log(log_level::error, message);
-  if (fatal_note_bytes != 0) log(log_level::error, {fatal_note.data(), fatal_note_bytes});
+  log_fatal_note();
   if (fatal_hook != nullptr) fatal_hook(exit_status);
   _exit(exit_status);
 }

@@ -126,7 +126,7 @@ constexpr row table[] = {
      },
      [](const settings& s) { return s.wrap; }},
     {"TOBI_FAULT", "name", "",
-     "what the decorator fault does: again=N, delay=US, lose=RANK@N, seed=N, with commas between",
+     "what the decorator fault does, such as again=N, delay=US, lose=RANK@N, with commas between",
      [](std::string_view t, settings& s) -> std::string {
        s.fault = t;
        return "";

@@ -38,6 +38,7 @@ job::job(const options& chosen) : settings_(base::read_settings()) {
   if (const std::string& why = arch::this_machine().error; !why.empty()) {
     base::log(base::log_level::warn, why + "; every allowed cpu counts as a core, and none is nearer than another.");
   }
+  transports::check_names(settings_);
   cores_ = arch::worker_cores();
   int workers = chosen.workers != 0 ? chosen.workers : settings_.workers != 0 ? settings_.workers : cores_;
   check_limits(workers, cores_, settings_);

@@ -1,6 +1,7 @@
 #include "libcore/task/fabric.hpp"
 
 #include <sched.h>
+#include <time.h>
 
 #include <atomic>
 #include <cstring>
@@ -36,6 +37,11 @@ fabric::fabric(transports::transport& transport, int rank, std::byte* own_heap, 
       peers_(keys_.size()) {}
 
 void fabric::lost(int rank, status why, const char* doing) const {
+  // Where a process has died the bootstrap will end this one, and it knows of what: leave it the word, if it is there.
+  if (why == status::peer_lost) {
+    const timespec moment{0, 300'000'000};
+    nanosleep(&moment, nullptr);
+  }
   base::fatal("cannot reach rank " + std::to_string(rank) + " over " + std::string(transport_.name()) + " (" + doing +
               ": " + std::string(to_string(why)) + "); the job ends.");
 }

@@ -11,7 +11,7 @@ using transports::op;
 using transports::op_kind;
 
 std::string refused(stage& s, const op& o, const char* what) {
-  const status got = s.fabric.post(s.next(), {&o, 1});
+  const status got = s.posted(s.next(), {&o, 1});
   return got == status::invalid ? "" : std::string(what) + " is answered " + std::string(to_string(got));
 }
 
@@ -48,7 +48,7 @@ std::string a_bad_chain_has_no_effect(stage& s) {
   s.fence();
   const std::uint64_t value = 6;
   const op chain[] = {s.put(s.next(), 0, &value, 8), s.put(s.next(), stage::bytes, &value, 8)};
-  const status got = s.fabric.post(s.next(), chain);
+  const status got = s.posted(s.next(), chain);
   s.fence();
   if (got != status::invalid) return "it is answered " + std::string(to_string(got));
   return s.word(0) == 5 ? "" : "its first operation was executed";
@@ -57,7 +57,7 @@ std::string a_bad_chain_has_no_effect(stage& s) {
 std::string a_chain_too_long_is_invalid(stage& s) {
   std::uint64_t buffer = 0;
   const std::vector<op> chain(s.fabric.caps().chain_max + 1, s.get(s.next(), 0, &buffer, 8));
-  const status got = s.fabric.post(s.next(), chain);
+  const status got = s.posted(s.next(), chain);
   if (got != status::invalid) return "it is answered " + std::string(to_string(got));
   const std::vector<op> longest(s.fabric.caps().chain_max, s.get(s.next(), 0, &buffer, 8));
   return s.done(s.next(), longest) == status::ok ? "" : "a chain of chain_max is refused";
@@ -97,7 +97,7 @@ std::string a_deregistered_region_is_not_used(stage& s) {
   if (s.done(s.rank(), o) != status::ok || s.word(0) != 6) return "it cannot be used while it is registered";
   if (s.fabric.deregister_memory(key) != status::ok) return "deregistering failed";
   s.word(0) = 5;
-  if (s.fabric.post(s.rank(), {&o, 1}) != status::invalid) return "an operation on it is not refused";
+  if (s.posted(s.rank(), {&o, 1}) != status::invalid) return "an operation on it is not refused";
   // The whole memory is registered once more, and that registration has not ended.
   return s.done(s.rank(), s.put(s.rank(), 0, &value, 8)) == status::ok && s.word(0) == 6
              ? ""

@@ -36,7 +36,9 @@ struct stage {
   /// Keeps the fabric moving, as peers may still be waiting for this rank (see set_up in tools/conform).
   void fence() const { job.fence(); }
 
-  /// Posts, waiting while the transport answers `again`; then waits for completion. Answers the first other status.
+  /// Posts, waiting while the transport answers `again`.
+  status posted(int peer, std::span<const transports::op> ops) const;
+  /// Posts; then waits for completion. Answers the first other status.
   status done(int peer, std::span<const transports::op> ops) const;
   status done(int peer, const transports::op& one) const { return done(peer, {&one, 1}); }
   [[nodiscard]] transports::op put(int peer, std::uint64_t at, const void* from, std::uint64_t n) const;

@@ -5,9 +5,14 @@ namespace tobi::conformance {
 using transports::op;
 using transports::op_kind;
 
-status stage::done(int peer, std::span<const op> ops) const {
+status stage::posted(int peer, std::span<const op> ops) const {
   status s;
   while ((s = fabric.post(peer, ops)) == status::again) fabric.progress();
+  return s;
+}
+
+status stage::done(int peer, std::span<const op> ops) const {
+  status s = posted(peer, ops);
   if (s != status::ok) return s;
   while ((s = fabric.flush(peer)) == status::again) {
   }

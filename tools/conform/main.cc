@@ -9,6 +9,7 @@
 
 #include "libcore/base/log.hpp"
 #include "tests/conformance/rules.hpp"
+#include "transports/wrap/wrap.hpp"
 
 namespace {
 
@@ -108,7 +109,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "tobi-conform: %s is not one of %s (tobi-info says more)\n", name.c_str(), names.c_str());
     return 2;
   }
-  const base::settings in_force = base::read_settings();
+  base::settings in_force = base::read_settings();
+  in_force.transport = name;
+  transports::check_names(in_force);
   const int ranks = found->unusable({0, ranks_of_a_fabric, {}, in_force}).empty() ? ranks_of_a_fabric : 1;
   if (const std::string why = found->unusable({0, ranks, {}, in_force}); !why.empty()) {
     std::fprintf(stderr, "tobi-conform: %s cannot be used here: %s\n", name.c_str(), why.c_str());
@@ -116,7 +119,8 @@ int main(int argc, char** argv) {
   }
 
   const auto job = bootstrap::fork_workers(ranks);
-  const auto fabric = found->create({job->rank(), job->size(), {}, in_force});
+  const transports::context where{job->rank(), job->size(), {}, in_force};
+  const auto fabric = transports::wrap(found->create(where), where);
   stage s = set_up(*job, *fabric);
   bool failed = false;
   for (const auto& rules : {conformance::data_rules(), conformance::atomic_rules(), conformance::error_rules(),

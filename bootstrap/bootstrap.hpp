@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "libcore/base/settings.hpp"
@@ -31,11 +33,18 @@ class bootstrap {
   /// Returns when every rank has called it. Blocks without spinning.
   virtual void fence() = 0;
 
+  /// What fence() and finalize() call from time to time while they wait. A process that waits here may be the target of
+  /// others that are still on their way, over a fabric that moves only when it is polled.
+  void while_waiting(std::function<void()> move) { move_ = std::move(move); }
+
   /// Ends the whole job: every process of it is gone within a second and the launcher's exit status is
   /// EXIT_STATUS. The caller has printed why. Callable from a signal handler.
   [[noreturn]] virtual void abort(int exit_status) noexcept = 0;
   /// Says that this rank needs the others no more: its death is no longer the job's. Collective.
   virtual void finalize() = 0;
+
+ protected:
+  std::function<void()> move_;
 };
 
 /// First look at a fault (SIGSEGV, SIGBUS): explains it and ends the job, or returns because it does not know the

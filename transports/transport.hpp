@@ -35,6 +35,7 @@ struct capabilities {
   amo_scope scope = amo_scope::none;
   bool passive_rma = false;      // puts and gets complete although the target never polls
   bool passive_amo = false;      // atomics do
+  bool needs_progress = false;   // what was posted moves only in progress(), flush() and post() of its initiator
   bool direct_map = false;       // map() can answer a pointer
   bool reg_any_va = false;       // any memory can be registered, not only memory with a descriptor
   bool chain = false;            // chains longer than one operation
@@ -176,8 +177,12 @@ struct registry_entry {
   std::string (*unusable)(const context&);
   std::unique_ptr<transport> (*create)(const context&);
   std::vector<device> (*devices)() = nullptr;
+  bool automatic = true;  // may be chosen by "auto"
 };
 [[nodiscard]] std::span<const registry_entry> registry();
+/// Fatal, with the good names, when the settings name a transport, a decorator, a fault or a mode that there is not. To
+/// be called before the workers are forked, so that one process says it.
+void check_names(const base::settings& in_force);
 /// The transport NAMED, or the first usable one for "auto"; says which and why at log level info. Fatal, with
 /// the reason and the good names, when there is none.
 [[nodiscard]] std::unique_ptr<transport> select(std::string_view named, const context& where);

@@ -76,6 +76,7 @@ void say_killed(std::uint32_t rank, int signal) noexcept {
       .add(" was killed by signal ")
       .add(static_cast<unsigned>(signal));
   l.add(" (SIG").add(abbreviation(signal)).add("); the job ends.\n").print();
+  base::log_fatal_note();
 }
 
 void say_exited(std::uint32_t rank, int status) noexcept {

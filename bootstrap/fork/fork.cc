@@ -23,8 +23,8 @@ namespace forked {
 
 namespace {
 
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen) noexcept {
-  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, seen, nullptr, nullptr, 0);
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, const timespec* at_most) noexcept {
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, seen, at_most, nullptr, 0);
 }
 void futex_wake_all(std::atomic<std::uint32_t>& word) noexcept {
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
@@ -97,7 +97,11 @@ class fork_bootstrap final : public bootstrap {
       futex_wake_all(page_.generation);
       return;
     }
-    while (page_.generation.load(std::memory_order_acquire) == generation) futex_wait(page_.generation, generation);
+    constexpr timespec between_moves{0, 50'000};
+    while (page_.generation.load(std::memory_order_acquire) == generation) {
+      if (move_) move_();
+      futex_wait(page_.generation, generation, move_ ? &between_moves : nullptr);
+    }
   }
 
   [[noreturn]] void abort(int exit_status) noexcept override { end_job(exit_status); }

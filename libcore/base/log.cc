@@ -21,6 +21,8 @@ void (*fatal_hook)(int) = nullptr;
 // A plain array, not a string: signal handlers read it.
 std::array<char, 320> identity{};
 std::size_t identity_bytes = 0;
+std::array<char, 512> fatal_note{};
+std::size_t fatal_note_bytes = 0;
 
 // A line on the stack, without allocation: errors are told in signal handlers and when memory has run out, too.
 class line {
@@ -83,10 +85,17 @@ void log(log_level level, std::string_view message) {
   out.write();
 }
 
+void set_fatal_note(std::string_view note) { fatal_note_bytes = note.copy(fatal_note.data(), fatal_note.size()); }
+
+void log_fatal_note() {
+  if (fatal_note_bytes != 0) log(log_level::error, {fatal_note.data(), fatal_note_bytes});
+}
+
 void set_fatal_hook(void (*hook)(int exit_status)) noexcept { fatal_hook = hook; }
 
 void fatal(std::string_view message, int exit_status) {
   log(log_level::error, message);
+  log_fatal_note();
   if (fatal_hook != nullptr) fatal_hook(exit_status);
   _exit(exit_status);
 }

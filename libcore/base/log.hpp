@@ -27,6 +27,11 @@ inline constexpr int exit_failure = 1;
 inline constexpr int exit_usage = 2;
 [[noreturn]] void fatal(std::string_view message, int exit_status = exit_failure);
 
+/// A second line for every fatal error of this process, such as how to have it again.
+void set_fatal_note(std::string_view note);
+/// For a signal handler that says itself why the process ends.
+void log_fatal_note();
+
 /// What fatal() calls after it has printed, instead of _exit: the bootstrap's abort. It must not return.
 void set_fatal_hook(void (*hook)(int exit_status)) noexcept;
 

@@ -126,7 +126,7 @@ constexpr row table[] = {
      },
      [](const settings& s) { return s.wrap; }},
     {"TOBI_FAULT", "name", "",
-     "what the decorator fault does: again=N, delay=US, lose=RANK@N, seed=N, with commas between",
+     "what the decorator fault does, such as again=N, delay=US, lose=RANK@N, with commas between",
      [](std::string_view t, settings& s) -> std::string {
        s.fault = t;
        return "";
@@ -169,6 +169,12 @@ constexpr row table[] = {
        return "";
      },
      [](const settings& s) { return s.mpi; }},
+    {"TOBI_SIM", "name", "", "modes of the simulated transport, such as manual,depth1,nochain (sim.hpp has them)",
+     [](std::string_view t, settings& s) -> std::string {
+       s.sim = t;
+       return "";
+     },
+     [](const settings& s) { return s.sim; }},
     {"TOBI_SIM_SEED", "integer", "0..18446744073709551615", "seed of the simulated transport",
      [](std::string_view t, settings& s) {
        return read_number(t, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), s.sim_seed);

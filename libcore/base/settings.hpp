@@ -34,6 +34,7 @@ struct settings {
   int verbs_gid_index = -1;                // -1: RoCE v2, IPv4 if there is one
   int verbs_connections = 256;             // queue pairs that one worker opens before it closes old ones
   std::string mpi = "auto";                // auto, openmpi, mpich
+  std::string sim;                         // modes of the simulated transport, with commas
   std::uint64_t sim_seed = 1;
   deque_kind deque = deque_kind::steal_word;  // the protocol between victim and thieves
   std::size_t stack_bytes = 64u << 20;        // uni-address region of a worker, at most 128M

@@ -38,6 +38,7 @@ job::job(const options& chosen) : settings_(base::read_settings()) {
   if (const std::string& why = arch::this_machine().error; !why.empty()) {
     base::log(base::log_level::warn, why + "; every allowed cpu counts as a core, and none is nearer than another.");
   }
+  transports::check_names(settings_);
   cores_ = arch::worker_cores();
   int workers = chosen.workers != 0 ? chosen.workers : settings_.workers != 0 ? settings_.workers : cores_;
   check_limits(workers, cores_, settings_);
@@ -58,6 +59,9 @@ job::job(const options& chosen) : settings_(base::read_settings()) {
   transport_ = transports::select(settings_.transport, {rank(), size(), nodes(), settings_});
   make_memory();
   exchange();
+  if (tasks::worker::must_poll(transport_->caps())) {
+    bootstrap_->while_waiting([this] { transport_->progress(); });
+  }
   start_worker();
   current_job = this;
   bootstrap_->fence();
@@ -69,7 +73,10 @@ job::~job() {
     const statistics all = stats();
     if (rank() == 0) print_statistics(all, size());
   }
+  // Unwaited operations name buffers of this worker and memory of others: all of it is about to go.
+  net_->drain();
   bootstrap_->finalize();
+  bootstrap_->while_waiting(nullptr);
   tasks::this_worker().stop();
   if (slot_memory_ != nullptr) munmap(slot_memory_, slot_bytes_);
   objects_.reset();

@@ -1,5 +1,8 @@
 #include "libcore/task/fabric.hpp"
 
+#include <sched.h>
+#include <time.h>
+
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -12,6 +15,19 @@ namespace tobi::tasks {
 using transports::op;
 using transports::op_kind;
 
+namespace {
+
+// Whom we wait for may need this core: a target that must poll, on a machine with more workers than cores.
+void wait_a_little(unsigned& spins) noexcept {
+  if (++spins % 1024 == 0) {
+    sched_yield();
+  } else {
+    arch::pause();
+  }
+}
+
+}  // namespace
+
 fabric::fabric(transports::transport& transport, int rank, std::byte* own_heap, std::vector<peer_keys> keys)
     : transport_(transport),
       rank_(rank),
@@ -21,6 +37,11 @@ fabric::fabric(transports::transport& transport, int rank, std::byte* own_heap, 
       peers_(keys_.size()) {}
 
 void fabric::lost(int rank, status why, const char* doing) const {
+  // Where a process has died the bootstrap will end this one, and it knows of what: leave it the word, if it is there.
+  if (why == status::peer_lost) {
+    const timespec moment{0, 300'000'000};
+    nanosleep(&moment, nullptr);
+  }
   base::fatal("cannot reach rank " + std::to_string(rank) + " over " + std::string(transport_.name()) + " (" + doing +
               ": " + std::string(to_string(why)) + "); the job ends.");
 }
@@ -34,7 +55,7 @@ void fabric::attach(int rank, attached& p) {
 }
 
 void fabric::post_whole(int rank, std::span<const op> ops) {
-  for (;;) {
+  for (unsigned spins = 0;; wait_a_little(spins)) {
     const status s = transport_.post(rank, ops);
     if (s == status::ok) return;
     if (s != status::again) lost(rank, s, "posting an operation");
@@ -59,11 +80,16 @@ void fabric::post(int rank, std::span<const op> ops) {
 
 void fabric::complete(int rank) {
   ++round_trips_;
-  for (;;) {
+  for (unsigned spins = 0;; wait_a_little(spins)) {
     const status s = transport_.flush(rank);
     if (s == status::ok) return;
     if (s != status::again) lost(rank, s, "waiting for an operation");
-    arch::pause();
+  }
+}
+
+void fabric::drain() {
+  for (int r = 0; r < size(); ++r) {
+    if (peers_[static_cast<std::size_t>(r)].ready) complete(r);
   }
 }
 

@@ -44,6 +44,9 @@ class fabric {
   /// Waits until all that was posted to RANK is complete: one dependent round trip.
   void complete(int rank);
 
+  /// Waits for everything that was posted to anybody, unwaited operations included.
+  void drain();
+
   /// Blocking single operations on the heap region; each is one round trip unless the rank is this one.
   void get(location from, void* to, std::size_t bytes);
   std::uint64_t compare_swap(location word, std::uint64_t expected, std::uint64_t desired);

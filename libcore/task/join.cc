@@ -128,6 +128,7 @@ bool worker::finished(std::uint64_t where, record& copy) {
 }
 
 void worker::wait_for(std::uint64_t where, record& copy) {
+  keep_moving();
   if (finished(where, copy)) return;
   waiting_for_ = where;
   left_ = left::suspended;

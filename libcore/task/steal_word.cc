@@ -56,6 +56,13 @@ void steal_word::reset(std::uintptr_t base, std::uint64_t die_record) noexcept {
   newest_record_ = die_record;
 }
 
+// The bell may ring for other reasons, at every fork even: only a thief's ring is a reason to show work.
+void steal_word::forked() noexcept {
+  const auto* bells = reinterpret_cast<std::uint8_t*>(&window_.doorbell);
+  const std::atomic_ref asked(const_cast<std::uint8_t&>(bells[static_cast<int>(bell::publish)]));
+  if (asked.load(std::memory_order_relaxed) != 0) serve();
+}
+
 void steal_word::serve() noexcept {
   // Lower the bell first: a ring that comes while we publish is seen at the next fork.
   auto* bells = reinterpret_cast<std::uint8_t*>(&window_.doorbell);

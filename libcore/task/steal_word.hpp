@@ -48,7 +48,7 @@ class steal_word final : public deque {
   [[nodiscard]] std::string_view name() const noexcept override { return "steal_word"; }
   [[nodiscard]] counters counts() const noexcept override { return counters_; }
   void reset(std::uintptr_t base, std::uint64_t die_record) noexcept override;
-  void forked() noexcept override { serve(); }
+  void forked() noexcept override;
   void serve() noexcept override;
   bool take_back(std::uintptr_t sp) noexcept override;
   bool pop(std::uintptr_t sp) noexcept override;

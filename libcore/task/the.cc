@@ -80,10 +80,10 @@ bool the::pop_tail() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (static_cast<std::int64_t>(tail - atomic(area_.head).load(std::memory_order_acquire)) >= 0) return true;
   atomic(area_.tail).store(tail + 1, std::memory_order_relaxed);
-  while (net_.fetch_add(area_here_, 1) != 0) arch::pause();
+  while (net_.compare_swap(area_here_, 0, 1) != 0) arch::pause();
   const bool mine = static_cast<std::int64_t>(tail - atomic(area_.head).load(std::memory_order_acquire)) >= 0;
   if (mine) atomic(area_.tail).store(tail, std::memory_order_relaxed);
-  atomic(area_.lock).store(0, std::memory_order_release);
+  net_.compare_swap(area_here_, 1, 0);
   return mine;
 }
 
@@ -117,17 +117,14 @@ steal_result the::steal(int victim, stolen& got) {
     net_.post(victim, ops);
     net_.complete(victim);
   };
-  const auto unlock = [&] {
-    const op release = put_op(heap, lock_at, zero_);
-    net_.post(victim, {&release, 1});
-  };
+  const op unlock{op_kind::compare_swap, false, heap, lock_at, &released_, 8, 0, 1};
 
   const op look = get_op(heap, at, seen_, sizeof seen_);
   round_trip({&look, 1});
   if (static_cast<std::int64_t>(seen_[2] - seen_[1]) <= 0) return steal_result::empty;
   if (seen_[0] != 0) return steal_result::lost_race;
 
-  const op lock{op_kind::fetch_add, false, heap, lock_at, &found_, 8, 1, 0};
+  const op lock{op_kind::compare_swap, false, heap, lock_at, &found_, 8, 1, 0};
   round_trip({&lock, 1});
   if (found_ != 0) return steal_result::lost_race;
 
@@ -137,7 +134,7 @@ steal_result the::steal(int victim, stolen& got) {
   round_trip(claim);
   if (static_cast<std::int64_t>(seen_[2] - head_) < 0) {
     head_ = seen_[1];
-    const op undo[] = {put_op(heap, head_at, head_), put_op(heap, lock_at, zero_)};
+    const op undo[] = {put_op(heap, head_at, head_), unlock};
     round_trip(undo);
     return steal_result::lost_race;
   }
@@ -149,7 +146,7 @@ steal_result the::steal(int victim, stolen& got) {
   const std::uintptr_t sp = stack_high_ - entry.offset;
   const op copy = get_op(net_.stack(victim), stack_bytes_ - entry.offset, reinterpret_cast<void*>(sp), entry.bytes);
   round_trip({&copy, 1});
-  unlock();
+  net_.post(victim, {&unlock, 1});
   got = {sp, sp + entry.bytes};
   return steal_result::taken;
 }

@@ -17,7 +17,10 @@ namespace tobi::tasks {
 /// What thieves of the THE deque see. head .. tail-1 are there to be taken; indices grow, slots are modulo `entries`.
 struct the_area {
   static constexpr std::uint64_t entries = 1u << 16;
-  std::uint64_t lock;  // 0: free. Taken by the fetch-and-add that found 0, released by a put of 0
+  // 0: free. Taken and released by compare-and-swap alone, by the owner too. The paper takes it by fetch-and-add and
+  // releases it by a store: on a fabric whose atomics are atomic only among themselves, a store that falls into
+  // somebody's attempt to take the lock is overwritten with the sum, and the lock is stuck.
+  std::uint64_t lock;
   std::uint64_t head;
   std::uint64_t tail;
   std::uint64_t unused[5];
@@ -61,7 +64,7 @@ class the final : public deque {
   std::uint64_t found_ = 0;
   std::uint64_t head_ = 0;
   std::uint64_t entry_ = 0;
-  std::uint64_t zero_ = 0;
+  std::uint64_t released_ = 0;  // what the unwaited release found
 };
 
 }  // namespace tobi::tasks

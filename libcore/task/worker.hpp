@@ -65,6 +65,10 @@ class worker final : public record_source {
   void join(std::uint64_t& handle_record, void* result, std::uint32_t bytes);
   void abandon(std::uint64_t& handle_record) noexcept;
   void poll() noexcept;
+  /// Whether this transport stands still unless it is polled, here or at its targets.
+  [[nodiscard]] static bool must_poll(const transports::capabilities& caps) noexcept {
+    return !caps.passive_rma || !caps.passive_amo || caps.needs_progress;
+  }
   /// The task that calls this is over, and nobody joins it through a fork: the root's end.
   [[noreturn]] void leave_dead() noexcept;
 
@@ -106,6 +110,7 @@ class worker final : public record_source {
   void tell_parent(const arch::saved_frame& frame, std::uintptr_t base) const noexcept;
   [[nodiscard]] std::uint64_t peak_stack() const noexcept;
   void idle(unsigned& attempts) noexcept;
+  void keep_moving() noexcept;
   // suspend.cc: in and out of the region
   std::uintptr_t suspend_task();
   void migrate_at_fork();
@@ -129,9 +134,9 @@ class worker final : public record_source {
   deque::counters shown_before_;        // at the last reset
   std::vector<std::uint64_t> ready_;    // locations of images that can run
   std::vector<std::uint64_t> to_free_;  // futures that last until the end of the run
+  bool must_poll_ = false;
+  unsigned until_poll_ = 1;  // slow forks, returns and joins until the transport is polled again
   left left_ = left::died;
-  bool polls_ = false;          // the fabric moves, or serves atomics, only when its target polls
-  unsigned forks_to_poll_ = 0;  // until the next time
   bool inside_task_ = false;
   std::uint64_t waiting_for_ = 0;                // suspended: the record
   std::array<std::uint64_t, 4> forked_words_{};  // forked: what tobi_fork was called with

@@ -117,7 +117,13 @@ std::string a_get_behind_a_compare_swap_is_after_it(stage& s) {
   if (s.rank() == 0) {
     for (std::uint64_t i = 1; i <= turns; ++i) {
       std::atomic_ref(s.word(64)).store(i, std::memory_order_relaxed);
-      std::atomic_ref(s.word(0)).store(2 * i + 1, std::memory_order_release);  // odd: there to be claimed
+      // Odd: there to be claimed. The word is the atomics' alone, where a CPU's store is not one of them.
+      std::uint64_t old = 0;
+      if (s.fabric.caps().scope == amo_scope::host) {
+        std::atomic_ref(s.word(0)).store(2 * i + 1, std::memory_order_release);
+      } else if (s.done(0, s.swap(0, 0, 2 * (i - 1), 2 * i + 1, &old)) != status::ok || old != 2 * (i - 1)) {
+        return "the owner's compare_swap failed";
+      }
       while (std::atomic_ref(s.word(0)).load(std::memory_order_acquire) != 2 * i) s.wait_a_turn();
     }
   } else if (s.rank() == 1) {
@@ -133,6 +139,88 @@ std::string a_get_behind_a_compare_swap_is_after_it(stage& s) {
   }
   s.fence();
   return bad;
+}
+
+// The steal word's protocol in small: an owner that shows indices, and peers that take them, all by compare-and-swap on
+// one word {top:32, split:32}; each index must be taken once. The owner uses its CPU where the scope allows it.
+std::string owner_and_thieves_share_a_word(stage& s) {
+  if (!s.fabric.caps().compare_swap) return "skip: compare_swap is not claimed";
+  if (s.size() < 2) return "skip: it takes two ranks";
+  constexpr std::uint64_t indices = 2000;
+  constexpr std::uint64_t table = 4096;  // on rank 0: how often an index was taken
+  const bool by_cpu = s.fabric.caps().scope == amo_scope::host;
+  s.word(0) = 0;
+  for (std::uint64_t i = 0; i < indices; ++i) s.word(table + 8 * i) = 0;
+  s.fence();
+  std::string bad;
+  std::uint64_t seen = 0;
+  std::uint64_t found = 0;
+  const std::uint64_t one = 1;
+  while (bad.empty()) {
+    if (s.rank() == 0) {
+      seen = std::atomic_ref(s.word(0)).load(std::memory_order_acquire);
+    } else if (s.done(0, s.get(0, 0, &seen, 8)) != status::ok) {
+      return "get failed";
+    }
+    const std::uint64_t top = seen >> 32;
+    const std::uint64_t split = seen & 0xffff'ffff;
+    if (top == indices) break;
+    if (s.rank() == 0) {
+      if (split == indices || split - top >= 2) {
+        s.wait_a_turn();
+      } else if (by_cpu) {
+        std::atomic_ref(s.word(0)).compare_exchange_strong(seen, seen + 1);
+      } else if (s.done(0, s.swap(0, 0, seen, seen + 1, &found)) != status::ok) {
+        return "the owner's compare_swap failed";
+      }
+    } else if (top != split) {
+      if (s.done(0, s.swap(0, 0, seen, seen + (std::uint64_t{1} << 32), &found)) != status::ok)
+        return "a thief's failed";
+      if (found != seen) continue;
+      std::uint64_t before = 0;
+      if (s.done(0, s.get(0, table + 8 * top, &before, 8)) != status::ok) return "get failed";
+      if (before != 0) bad = "index " + std::to_string(top) + " was taken twice";
+      if (s.done(0, s.put(0, table + 8 * top, &one, 8)) != status::ok) return "put failed";
+    }
+  }
+  s.fence();
+  for (std::uint64_t i = 0; s.rank() == 0 && i < indices; ++i) {
+    if (s.word(table + 8 * i) != 1) bad = "index " + std::to_string(i) + " was lost";
+  }
+  s.fence();
+  return bad;
+}
+
+// A guard lets a transport stop behind a compare_swap that failed, and changes nothing else.
+std::string a_guard_stops_only_what_it_guards(stage& s) {
+  if (!s.fabric.caps().compare_swap || !s.fabric.caps().chain) return "skip: chains with compare_swap are not claimed";
+  const std::uint64_t value = 77;
+  for (int round = 0; round < 200; ++round) {
+    for (std::size_t at = 0; at < 64; at += 8) s.word(at) = 5;
+    s.fence();
+    std::uint64_t old[3] = {};
+    op won = s.swap(s.next(), 0, 5, 6, &old[0]);
+    op lost = s.swap(s.next(), 16, 4, 6, &old[1]);
+    op guarded = s.swap(s.next(), 32, 4, 6, &old[2]);
+    won.guard = guarded.guard = true;
+    const op behind_won[] = {won, s.put(s.next(), 8, &value, 8)};
+    const op behind_lost[] = {lost, s.put(s.next(), 24, &value, 8)};
+    const op behind_guard[] = {guarded, s.put(s.next(), 40, &value, 8)};
+    for (const auto& chain : {behind_won, behind_lost, behind_guard}) {
+      if (s.done(s.next(), std::span(chain, 2)) != status::ok) return "chain failed";
+    }
+    s.fence();
+    std::string bad;
+    if (old[0] != 5 || s.word(0) != 6) bad = "a compare_swap with a guard did not swap";
+    if (s.word(8) != value) bad = "the operation behind a guard that held was not executed";
+    if (old[1] != 5 || s.word(16) != 5) bad = "a compare_swap that failed has changed its word";
+    if (s.word(24) != value) bad = "a compare_swap without a guard has stopped its chain";
+    if (old[2] != 5 || s.word(32) != 5) bad = "a guard that failed answered a wrong value";
+    if (s.word(40) != 5 && s.word(40) != value) bad = "the word behind a guard that failed is neither old nor new";
+    s.fence();
+    if (!bad.empty()) return bad;
+  }
+  return "";
 }
 
 std::string atomics_need_no_poll_of_the_target(stage& s) {
@@ -154,6 +242,8 @@ constexpr rule rules[] = {
     {"compare-swap-excludes", compare_swap_excludes},
     {"amo-scope-host", the_owner_s_cpu_may_take_part},
     {"claim-then-get", a_get_behind_a_compare_swap_is_after_it},
+    {"owner-and-thieves", owner_and_thieves_share_a_word},
+    {"chain-guard", a_guard_stops_only_what_it_guards},
     {"passive-amo", atomics_need_no_poll_of_the_target},
 };
 

@@ -11,7 +11,7 @@ using transports::op;
 using transports::op_kind;
 
 std::string refused(stage& s, const op& o, const char* what) {
-  const status got = s.fabric.post(s.next(), {&o, 1});
+  const status got = s.posted(s.next(), {&o, 1});
   return got == status::invalid ? "" : std::string(what) + " is answered " + std::string(to_string(got));
 }
 
@@ -48,7 +48,7 @@ std::string a_bad_chain_has_no_effect(stage& s) {
   s.fence();
   const std::uint64_t value = 6;
   const op chain[] = {s.put(s.next(), 0, &value, 8), s.put(s.next(), stage::bytes, &value, 8)};
-  const status got = s.fabric.post(s.next(), chain);
+  const status got = s.posted(s.next(), chain);
   s.fence();
   if (got != status::invalid) return "it is answered " + std::string(to_string(got));
   return s.word(0) == 5 ? "" : "its first operation was executed";
@@ -57,7 +57,7 @@ std::string a_bad_chain_has_no_effect(stage& s) {
 std::string a_chain_too_long_is_invalid(stage& s) {
   std::uint64_t buffer = 0;
   const std::vector<op> chain(s.fabric.caps().chain_max + 1, s.get(s.next(), 0, &buffer, 8));
-  const status got = s.fabric.post(s.next(), chain);
+  const status got = s.posted(s.next(), chain);
   if (got != status::invalid) return "it is answered " + std::string(to_string(got));
   const std::vector<op> longest(s.fabric.caps().chain_max, s.get(s.next(), 0, &buffer, 8));
   return s.done(s.next(), longest) == status::ok ? "" : "a chain of chain_max is refused";
@@ -80,6 +80,28 @@ std::string a_deregistered_region_is_not_attached(stage& s) {
   transports::region_id id = 0;
   if (s.fabric.attach(s.rank(), key, id) == status::ok) return "it was attached";
   return s.fabric.deregister_memory(key) == status::invalid ? "" : "it was deregistered twice";
+}
+
+// A rank that has taken its region back does not reach it any more either.
+std::string a_deregistered_region_is_not_used(stage& s) {
+  transports::memory part = s.memory;
+  part.bytes = 4096;
+  transports::region_key key;
+  transports::region_id id = 0;
+  if (s.fabric.register_memory(part, key) != status::ok) return "registering a part of the memory failed";
+  if (s.fabric.attach(s.rank(), key, id) != status::ok) return "attaching a region of one's own failed";
+  s.word(0) = 5;
+  const std::uint64_t value = 6;
+  op o = s.put(s.rank(), 0, &value, 8);
+  o.region = id;
+  if (s.done(s.rank(), o) != status::ok || s.word(0) != 6) return "it cannot be used while it is registered";
+  if (s.fabric.deregister_memory(key) != status::ok) return "deregistering failed";
+  s.word(0) = 5;
+  if (s.posted(s.rank(), {&o, 1}) != status::invalid) return "an operation on it is not refused";
+  // The whole memory is registered once more, and that registration has not ended.
+  return s.done(s.rank(), s.put(s.rank(), 0, &value, 8)) == status::ok && s.word(0) == 6
+             ? ""
+             : "the deregistration ended another one's region";
 }
 
 std::string what_is_not_claimed_is_unsupported(stage& s) {
@@ -110,6 +132,7 @@ constexpr rule rules[] = {
     {"chain-max", a_chain_too_long_is_invalid},
     {"forged-key", a_forged_key_is_not_attached},
     {"deregistered-key", a_deregistered_region_is_not_attached},
+    {"deregistered-region", a_deregistered_region_is_not_used},
     {"unclaimed-is-unsupported", what_is_not_claimed_is_unsupported},
 };
 

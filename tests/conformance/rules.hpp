@@ -47,7 +47,9 @@ struct stage {
   /// Waits for all ranks without touching the fabric: what completes meanwhile is passive.
   void sleep_until_all() const { job.fence(); }
 
-  /// Posts, waiting while the transport answers `again`; then waits for completion. Answers the first other status.
+  /// Posts, waiting while the transport answers `again`.
+  status posted(int peer, std::span<const transports::op> ops) const;
+  /// Posts; then waits for completion. Answers the first other status.
   status done(int peer, std::span<const transports::op> ops) const;
   status done(int peer, const transports::op& one) const { return done(peer, {&one, 1}); }
   [[nodiscard]] transports::op put(int peer, std::uint64_t at, const void* from, std::uint64_t n) const;
@@ -68,7 +70,7 @@ std::span<const rule> data_rules();
 std::span<const rule> atomic_rules();
 std::span<const rule> error_rules();
 std::span<const rule> flow_rules();
-/// Run by all ranks after everything else, when the last rank has ended without a word.
-std::string a_dead_peer_is_reported(stage& s);
+/// The last rule: the last rank ends, and does not return from here. After the job has been finalized.
+std::string a_dead_peer_is_reported(stage&);
 
 }  // namespace tobi::conformance

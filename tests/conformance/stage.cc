@@ -25,9 +25,14 @@ void give_way(unsigned spins) {
 
 }  // namespace
 
-status stage::done(int peer, std::span<const op> ops) const {
+status stage::posted(int peer, std::span<const op> ops) const {
   status s;
   while ((s = fabric.post(peer, ops)) == status::again) wait_a_turn();
+  return s;
+}
+
+status stage::done(int peer, std::span<const op> ops) const {
+  status s = posted(peer, ops);
   if (s != status::ok) return s;
   for (unsigned spins = 0; (s = fabric.flush(peer)) == status::again; ++spins) give_way(spins);
   return s;

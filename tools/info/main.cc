@@ -103,6 +103,7 @@ json capabilities_json(const transports::capabilities& c) {
           {"compare_swap", c.compare_swap},
           {"passive_rma", c.passive_rma},
           {"passive_amo", c.passive_amo},
+          {"needs_progress", c.needs_progress},
           {"direct_map", c.direct_map},
           {"reg_any_va", c.reg_any_va},
           {"chain", c.chain},
@@ -124,7 +125,7 @@ std::vector<json> transports_json(const job_here& job) {
   for (const transports::registry_entry& entry : transports::registry()) {
     transports::context where{0, job.workers, {}, base::read_settings()};
     const std::string why_not = entry.unusable(where);
-    const bool wanted = job.transport == "auto" || job.transport == entry.name;
+    const bool wanted = job.transport == "auto" ? entry.automatic : job.transport == entry.name;
     const bool takes_it = why_not.empty() && wanted && !chosen;
     chosen = chosen || takes_it;
     json line{{"kind", "transport"}, {"name", entry.name},     {"summary", entry.summary}, {"usable", why_not.empty()},

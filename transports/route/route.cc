@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "libcore/base/log.hpp"
+#include "transports/peer_memory.hpp"
 #include "transports/shm/shm.hpp"
 
 namespace tobi::transports::route {
@@ -11,7 +12,7 @@ namespace tobi::transports::route {
 namespace {
 
 // A key holds both transports' content.
-constexpr std::size_t near_bytes = 48;
+constexpr std::size_t near_bytes = sizeof(memory_name);
 constexpr std::size_t far_bytes = sizeof(region_key) - near_bytes;
 
 region_key near_part(const region_key& key) {

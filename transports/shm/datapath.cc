@@ -7,11 +7,10 @@ namespace tobi::transports::shm {
 status shm_transport::post(int rank, std::span<const op> ops) noexcept {
   if (ops.empty() || ops.size() > caps_.chain_max) return status::invalid;
   for (const op& o : ops) {
-    if (o.region >= regions_.size()) return status::invalid;
-    const region& r = regions_[o.region];
-    if (r.rank != rank || !in_range(o, r.bytes, caps_.put_max)) return status::invalid;
+    const peer_memory::region* r = memory_.find(rank, o.region);
+    if (r == nullptr || !in_range(o, r->bytes, caps_.put_max)) return status::invalid;
   }
-  execute(ops, [this](region_id id) { return regions_[id].base; });
+  execute(ops, [this](region_id id) { return memory_.base(id); });
   return status::ok;
 }
 

@@ -1,0 +1,110 @@
+#include "transports/peer_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "libcore/base/log.hpp"
+
+namespace tobi::transports {
+
+namespace {
+
+memory_name name_in(const region_key& key) noexcept {
+  memory_name name;
+  std::memcpy(&name, key.bytes.data(), sizeof name);
+  return name;
+}
+
+}  // namespace
+
+status name_memory(const memory& local, std::uint64_t number, memory_name& name) {
+  if (local.base == nullptr || local.bytes == 0) return status::invalid;
+  if (local.fd < 0) return status::unsupported;
+  struct stat file {};
+  if (fstat(local.fd, &file) != 0) return status::invalid;
+  if (local.fd_offset + local.bytes > static_cast<std::uint64_t>(file.st_size)) return status::invalid;
+  name = {getpid(), local.fd, local.fd_offset, local.bytes, file.st_ino, file.st_dev, number};
+  return status::ok;
+}
+
+status map_memory(const memory_name& name, int rank, std::string_view who, std::byte*& at) {
+  if (name.pid <= 0 || name.fd < 0 || name.bytes == 0) return status::invalid;
+  const std::string path = "/proc/" + std::to_string(name.pid) + "/fd/" + std::to_string(name.fd);
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) {
+    base::log(base::log_level::error, std::string(who) + " cannot open the memory of rank " + std::to_string(rank) +
+                                          " (" + path + ": " + std::strerror(errno) +
+                                          "); the workers must run as one user in one container.");
+    return errno == ENOENT ? status::peer_lost : status::invalid;
+  }
+  struct stat file {};
+  const bool right = fstat(fd, &file) == 0 && file.st_ino == name.inode && file.st_dev == name.device &&
+                     name.offset + name.bytes <= static_cast<std::uint64_t>(file.st_size);
+  void* mapped = MAP_FAILED;
+  if (right) {
+    mapped = mmap(nullptr, name.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+                  static_cast<off_t>(name.offset));
+    if (mapped == MAP_FAILED) {
+      base::log(base::log_level::error, std::string(who) + " cannot map the memory of rank " + std::to_string(rank) +
+                                            " (" + std::strerror(errno) + "); lower TOBI_WORKERS or TOBI_HEAP_SIZE.");
+    }
+  }
+  close(fd);
+  if (mapped == MAP_FAILED) return status::invalid;
+  at = static_cast<std::byte*>(mapped);
+  return status::ok;
+}
+
+peer_memory::~peer_memory() {
+  for (const region& r : regions_) {
+    if (r.mapped_here) munmap(r.base, r.bytes);
+  }
+}
+
+status peer_memory::add(const memory& local, region_key& key) {
+  memory_name name;
+  if (const status s = name_memory(local, made_ + 1, name); s != status::ok) return s;
+  ++made_;
+  key = {};
+  std::memcpy(key.bytes.data(), &name, sizeof name);
+  own_.push_back({key, local});
+  return status::ok;
+}
+
+status peer_memory::remove(const region_key& key) {
+  const auto found =
+      std::find_if(own_.begin(), own_.end(), [&](const own_region& o) { return o.key.bytes == key.bytes; });
+  if (found == own_.end()) return status::invalid;
+  for (region& r : regions_) {
+    if (r.rank == rank_ && r.number == name_in(key).number) r.bytes = 0;
+  }
+  own_.erase(found);
+  return status::ok;
+}
+
+status peer_memory::attach(int rank, const region_key& key, region_id& id) {
+  if (rank < 0 || rank >= size_) return status::invalid;
+  const memory_name name = name_in(key);
+  region fresh{rank, nullptr, 0, name.number, rank != rank_};
+  if (rank == rank_) {
+    const auto mine =
+        std::find_if(own_.begin(), own_.end(), [&](const own_region& o) { return o.key.bytes == key.bytes; });
+    if (mine == own_.end()) return status::invalid;
+    fresh.base = static_cast<std::byte*>(mine->where.base);
+    fresh.bytes = mine->where.bytes;
+  } else {
+    if (const status s = map_memory(name, rank, who_, fresh.base); s != status::ok) return s;
+    fresh.bytes = name.bytes;
+  }
+  regions_.push_back(fresh);
+  id = static_cast<region_id>(regions_.size() - 1);
+  return status::ok;
+}
+
+}  // namespace tobi::transports

@@ -1,0 +1,194 @@
+// sim: the modes, what is claimed in each, and the page that each worker's simulated NIC shares with the others.
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "libcore/base/log.hpp"
+#include "transports/sim/sim.hpp"
+
+namespace tobi::transports::sim {
+
+namespace {
+
+struct mode_row {
+  std::string_view name;  // with "=" at its end where a number follows
+  std::uint64_t low, high;
+  void (*apply)(modes& m, std::uint64_t n);
+};
+constexpr std::uint64_t any = ~std::uint64_t{0};
+constexpr mode_row mode_table[] = {
+    {"manual", 0, 0, [](modes& m, std::uint64_t) { m.manual_rma = m.manual_amo = true; }},
+    {"manual-amo", 0, 0, [](modes& m, std::uint64_t) { m.manual_amo = true; }},
+    {"nochain", 0, 0, [](modes& m, std::uint64_t) { m.chains = false; }},
+    {"noamo", 0, 0, [](modes& m, std::uint64_t) { m.atomics = false; }},
+    {"inorder", 0, 0, [](modes& m, std::uint64_t) { m.overtaking = false; }},
+    {"depth1", 0, 0, [](modes& m, std::uint64_t) { m.depth = 1; }},
+    {"depth=", 1, 1024, [](modes& m, std::uint64_t n) { m.depth = static_cast<std::uint32_t>(n); }},
+    {"delay=", 0, 1'000'000, [](modes& m, std::uint64_t n) { m.delay = static_cast<std::uint32_t>(n); }},
+    {"clog=", 0, 1'000'000, [](modes& m, std::uint64_t n) { m.clog = static_cast<std::uint32_t>(n); }},
+    {"seed=", 0, any, [](modes& m, std::uint64_t n) { m.seed = n; }},
+};
+
+std::string good_modes() {
+  std::string all;
+  for (const mode_row& r : mode_table) {
+    all.append(all.empty() ? "" : ", ").append(r.name).append(r.name.ends_with('=') ? "N" : "");
+  }
+  return all;
+}
+
+bool apply_mode(std::string_view item, modes& into) {
+  for (const mode_row& r : mode_table) {
+    if (!r.name.ends_with('=')) {
+      if (item != r.name) continue;
+      r.apply(into, 0);
+      return true;
+    }
+    if (!item.starts_with(r.name)) continue;
+    const std::string_view number = item.substr(r.name.size());
+    std::uint64_t n = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), n);
+    if (error != std::errc{} || end != number.data() + number.size() || n < r.low || n > r.high) return false;
+    r.apply(into, n);
+    return true;
+  }
+  return false;
+}
+
+int open_process(std::int32_t pid) noexcept { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
+
+// How to have the same decisions again.
+std::string replay(const base::settings& in_force, const modes& m) {
+  return "TOBI_TRANSPORT=sim" + (in_force.sim.empty() ? "" : " TOBI_SIM=" + in_force.sim) +
+         " TOBI_SIM_SEED=" + std::to_string(m.seed);
+}
+
+}  // namespace
+
+std::string read_modes(const base::settings& in_force, modes& into) {
+  into = modes{};
+  into.seed = in_force.sim_seed;
+  for (std::string_view rest = in_force.sim; !rest.empty();) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view item = rest.substr(0, comma);
+    if (!apply_mode(item, into)) {
+      return "TOBI_SIM=" + in_force.sim + " has \"" + std::string(item) +
+             "\", which is not one of the modes of the simulated transport: " + good_modes();
+    }
+    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
+  }
+  return "";
+}
+
+std::string unusable(const context& where) {
+  modes ignored;
+  if (std::string wrong = read_modes(where.settings, ignored); !wrong.empty()) return wrong;
+  // TOBI_NODES only pretends: the workers are still on one machine.
+  if (!where.single_node() && where.settings.nodes == 0) {
+    return "it simulates a fabric between the workers of one node, and this job has several nodes";
+  }
+  return "";
+}
+
+std::unique_ptr<transport> create(const context& where) {
+  modes chosen;
+  if (const std::string wrong = read_modes(where.settings, chosen); !wrong.empty()) {
+    base::fatal(wrong + ".", base::exit_usage);
+  }
+  const std::string again = replay(where.settings, chosen);
+  if (where.rank == 0)
+    base::log(base::log_level::info, "sim has the seed " + std::to_string(chosen.seed) + ": " + again);
+  base::set_fatal_note("this job ran over the simulated transport; to replay its decisions: " + again);
+  return std::make_unique<sim_transport>(where, chosen);
+}
+
+sim_transport::sim_transport(const context& where, const modes& chosen)
+    : rank_(where.rank),
+      size_(where.size),
+      modes_(chosen),
+      // Ranks must not make the same decisions; multiplied, so that no seed's rank 1 is the next seed's rank 0.
+      rng_((chosen.seed + 1) * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(where.rank) * 0xd1342543de82ef95),
+      memory_("sim", where.rank, where.size),
+      links_(static_cast<std::size_t>(where.size)) {
+  caps_.put_notify = true;
+  caps_.msg_max = sizeof(std::uint64_t);
+  caps_.fetch_add = caps_.compare_swap = modes_.atomics;
+  caps_.scope = modes_.atomics ? amo_scope::domain : amo_scope::none;
+  caps_.passive_rma = !modes_.manual_rma;
+  caps_.passive_amo = modes_.atomics && !modes_.manual_amo;
+  caps_.needs_progress = true;
+  caps_.chain = modes_.chains;
+  caps_.chain_max = modes_.chains ? chain_limit : 1;
+  caps_.inline_max = inline_limit;
+  caps_.put_max = std::uint64_t{1} << 40;
+
+  nic_fd_ = memfd_create("tobi-sim", MFD_CLOEXEC);
+  void* at = MAP_FAILED;
+  if (nic_fd_ >= 0 && ftruncate(nic_fd_, sizeof(nic_page)) == 0) {
+    at = mmap(nullptr, sizeof(nic_page), PROT_READ | PROT_WRITE, MAP_SHARED, nic_fd_, 0);
+  }
+  if (at == MAP_FAILED) {
+    base::fatal(std::string("sim has no memory for its simulated NIC (") + std::strerror(errno) + ").");
+  }
+  nic_ = new (at) nic_page{};
+  const int myself = open_process(getpid());  // Linux 5.3 and later
+  caps_.peer_errors = myself >= 0;
+  if (myself >= 0) close(myself);
+}
+
+sim_transport::~sim_transport() {
+  for (std::size_t r = 0; r < links_.size(); ++r) {
+    if (links_[r].process >= 0) close(links_[r].process);
+    if (links_[r].nic != nullptr && static_cast<int>(r) != rank_) munmap(links_[r].nic, sizeof(nic_page));
+  }
+  munmap(nic_, sizeof(nic_page));
+  close(nic_fd_);
+}
+
+std::string sim_transport::describe() const {
+  return "simulated, seed " + std::to_string(modes_.seed) + (modes_.manual_rma ? ", targets must poll" : "");
+}
+
+std::string sim_transport::address() const {
+  memory_name name;
+  if (name_memory({nic_, sizeof(nic_page), nic_fd_, 0}, 0, name) != status::ok) return {};
+  return {reinterpret_cast<const char*>(&name), sizeof name};
+}
+
+status sim_transport::connect(std::span<const std::string> addresses) {
+  if (addresses.size() != links_.size()) return status::invalid;
+  for (int r = 0; r < size_; ++r) {
+    const std::string& where = addresses[static_cast<std::size_t>(r)];
+    memory_name name;
+    if (where.size() != sizeof name) return status::invalid;
+    std::memcpy(&name, where.data(), sizeof name);
+    if (r == rank_) {
+      to(r).nic = nic_;
+      continue;
+    }
+    std::byte* at = nullptr;
+    if (name.bytes != sizeof(nic_page)) return status::invalid;
+    if (const status s = map_memory(name, r, "sim", at); s != status::ok) return s;
+    to(r).nic = reinterpret_cast<nic_page*>(at);
+    if (caps_.peer_errors) to(r).process = open_process(name.pid);
+  }
+  return status::ok;
+}
+
+bool sim_transport::alive(link& l) noexcept {
+  l.looked_at = now_;
+  pollfd ended{l.process, POLLIN, 0};
+  if (l.process >= 0 &&
+      ::poll(&ended, 1, 0) > 0) {  // readable: the process has ended, whether or not it was waited for
+    l.lost = true;
+  }
+  return !l.lost;
+}
+
+}  // namespace tobi::transports::sim

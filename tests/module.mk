@@ -15,8 +15,12 @@ $(OUT)/tests/uts_test: $(OUT)/obj/tests/unit/uts_test.o $(OUT)/obj/tools/bench/t
 $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(LIB)
 	$(call link,-lgtest -lgtest_main)
 
-.PHONY: plain-tests thread-tests list-tests
+.PHONY: plain-tests thread-tests list-tests softroce-shell
 plain-tests: $(plain_programs)
 thread-tests: $(thread_programs)
 list-tests:
 	@printf '%s\n' $(if $(filter asan ubsan,$(MODE)),$(plain_programs),$(if $(filter tsan,$(MODE)),$(thread_programs),$(unit_programs)))
+
+# A shell in the guest in which verbs programs run without RDMA hardware (see tests/softroce/guest).
+softroce-shell:
+	$(Q)tests/softroce/guest --shell

@@ -20,7 +20,7 @@ constexpr std::size_t grh_bytes = 40;
 constexpr std::uint8_t hop_limit = 64;
 // 4.096 us times 2^14 is 67 ms: a peer that is lost is known after a second or two of eight tries.
 constexpr std::uint8_t answer_timeout = 14;
-constexpr std::uint8_t tries = 7;
+constexpr std::uint8_t tries = 6;  // 7 would do in InfiniBand, and means "for ever" to Soft-RoCE
 constexpr std::uint8_t wait_for_receives_for_ever = 7;
 constexpr std::uint8_t not_ready_pause = 12;  // 0.64 ms
 

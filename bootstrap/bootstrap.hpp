@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bootstrap/neighbours.hpp"
 #include "libcore/base/settings.hpp"
 
 namespace tobi::bootstrap {
@@ -63,10 +64,12 @@ void set_fault_filter(fault_filter filter) noexcept;
 
 /// How the workers of a job are spread over the processes that a launcher started.
 struct plan {
-  int self = 0;                    // this client
-  std::vector<int> first;          // of each client: its first rank; then, last, the number of all workers
-  std::vector<int> node;           // of each client
-  std::vector<std::string> hosts;  // of each client
+  int self = 0;                         // this client
+  std::vector<int> first;               // of each client: its first rank; then, last, the number of all workers
+  std::vector<int> node;                // of each client
+  std::vector<std::string> hosts;       // of each client
+  std::vector<neighbour> neighbours{};  // the other clients on this node
+  node_page* shared = nullptr;          // with them; null: nothing
 
   [[nodiscard]] int clients() const noexcept { return static_cast<int>(node.size()); }
   [[nodiscard]] int workers(int client) const noexcept {

@@ -21,9 +21,6 @@ namespace tobi::bootstrap {
 
 namespace {
 
-// A function without a canary of its own can change everybody's.
-#define TOBI_NO_CANARY __attribute__((no_stack_protector, no_sanitize_address, noinline))
-
 std::uintptr_t* where() noexcept {
 #if defined(__x86_64__)
   constexpr std::ptrdiff_t offset = 0x28;  // from the thread pointer, fixed by the ABI
@@ -33,9 +30,12 @@ std::uintptr_t* where() noexcept {
 #endif
 }
 
-// Every word between a frame and the end of its stack that equals the old canary is one: it has 56 random bits.
-TOBI_NO_CANARY void replace(std::uintptr_t* slot, std::uintptr_t fresh, const stack_range* stacks,
-                            std::size_t count) noexcept {
+// Without a canary of its own. Every word between a frame and the end of its stack that equals the old canary is one:
+// it has 56 random bits.
+__attribute__((no_stack_protector, no_sanitize_address, noinline)) void replace(std::uintptr_t* slot,
+                                                                                std::uintptr_t fresh,
+                                                                                const stack_range* stacks,
+                                                                                std::size_t count) noexcept {
   const std::uintptr_t old = *slot;
   auto* const own = static_cast<std::uintptr_t*>(__builtin_frame_address(0));
   for (std::size_t i = 0; i < count; ++i) {

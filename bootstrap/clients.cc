@@ -25,7 +25,8 @@ std::string text_of(const std::vector<std::byte>& bytes) {
 }
 
 std::string to_text(const client_card& c) {
-  return c.host + "\n" + c.node + "\n" + std::to_string(c.wanted) + " " + std::to_string(c.cores);
+  return c.host + "\n" + c.node + "\n" + std::to_string(c.wanted) + " " + std::to_string(c.cores) + " " +
+         std::to_string(c.pid) + " " + std::to_string(c.page_fd);
 }
 
 client_card card_from(const std::string& text) {
@@ -33,15 +34,13 @@ client_card card_from(const std::string& text) {
   std::istringstream in(text);
   std::getline(in, c.host);
   std::getline(in, c.node);
-  in >> c.wanted >> c.cores;
+  in >> c.wanted >> c.cores >> c.pid >> c.page_fd;
   return c;
 }
 
 std::string name_of(int client, const client_card& c) { return "rank " + std::to_string(client) + " on " + c.host; }
 
-}  // namespace
-
-client_card own_card(int wanted, int cores) {
+client_card own_card(const exchange& launcher, int wanted, int cores) {
   client_card c;
   std::array<char, 256> host{};
   if (gethostname(host.data(), host.size() - 1) != 0) std::strcpy(host.data(), "unknown host");
@@ -53,8 +52,27 @@ client_card own_card(int wanted, int cores) {
   c.node = c.host + " " + boot + " " + processes.data();
   c.wanted = wanted;
   c.cores = cores;
+  c.pid = getpid();
+  c.page_fd = offer_node_page(launcher.size());
   return c;
 }
+
+// The first client of the node has the page that all its neighbours take.
+void meet_neighbours(plan& p, const std::vector<client_card>& cards) {
+  const std::string& here = cards[static_cast<std::size_t>(p.self)].node;
+  for (int c = 0; c < p.clients(); ++c) {
+    const client_card& card = cards[static_cast<std::size_t>(c)];
+    if (card.node != here) continue;
+    if (p.neighbours.empty() && p.shared == nullptr) p.shared = map_node_page(card.pid, card.page_fd, p.clients());
+    if (c != p.self) p.neighbours.push_back({c, card.pid});
+  }
+  if (p.shared == nullptr) {
+    base::log(base::log_level::info,
+              "the processes of this node cannot share a page; the launcher alone will notice deaths.");
+  }
+}
+
+}  // namespace
 
 plan spread_workers(const std::vector<client_card>& cards, int self, std::string& wrong) {
   plan p;
@@ -85,7 +103,8 @@ plan spread_workers(const std::vector<client_card>& cards, int self, std::string
 }
 
 plan agree(exchange& launcher, const layout& mine, int wanted, int cores) {
-  const std::string card = to_text(own_card(wanted, cores));
+  const client_card own = own_card(launcher, wanted, cores);
+  const std::string card = to_text(own);
   const std::string own_layout_text = mine.to_text();
   launcher.put("card", bytes_of(card));
   launcher.put("layout", bytes_of(own_layout_text));
@@ -109,7 +128,9 @@ plan agree(exchange& launcher, const layout& mine, int wanted, int cores) {
       if (!what.empty()) base::fatal(what, base::exit_usage);
     }
   }
+  meet_neighbours(p, cards);
   launcher.fence();
+  if (own.page_fd >= 0) close(own.page_fd);
   const std::vector<std::byte> bytes = launcher.get(0, "canary");
   std::uintptr_t one = 0;
   TOBI_ASSERT(bytes.size() == sizeof one, "all processes are of one architecture");

@@ -13,9 +13,9 @@ struct client_card {
   std::string node;  // equal where processes can see each other in /proc: host, boot and process namespace
   int wanted = 0;    // workers on its node; 0: not said
   int cores = 1;
+  pid_t pid = 0;
+  int page_fd = -1;  // a node_page that it offers
 };
-
-[[nodiscard]] client_card own_card(int wanted, int cores);
 
 /// How the workers are spread, from all clients' CARDS. Where one client is alone on its node it gets all workers of
 /// the node; several clients share them equally, and are one worker each where nobody said a number. In WRONG, one

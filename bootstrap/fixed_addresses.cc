@@ -1,6 +1,7 @@
 // Turns the kernel's randomization of addresses off for this process, which takes an execve. It happens in a
 // constructor: had main begun, its output and files would be made twice.
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -63,11 +64,22 @@ void execute_anew() {
   personality(static_cast<unsigned>(before));
 }
 
+// What ps and debuggers call this process: execve took it from the path, and that was "exe".
+void take_name_back() noexcept {
+  char path[4096];
+  const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (n <= 0) return;
+  path[n] = '\0';
+  const char* slash = std::strrchr(path, '/');
+  prctl(PR_SET_NAME, slash == nullptr ? path : slash + 1);
+}
+
 // Before the constructors without a priority, those of the program among them.
 [[gnu::constructor(101)]] void fix_addresses() {
   if (!launched()) return;
   const bool again = std::getenv(mark) != nullptr;
   unsetenv(mark);
+  if (again) take_name_back();
   if (is_fixed() || again) return;
   execute_anew();
 }

@@ -31,6 +31,8 @@ namespace {
 job_page* page = nullptr;
 std::uint32_t own_member = 0;
 std::atomic<exchange*> launcher{nullptr};
+node_page* of_node = nullptr;  // where a launcher started several processes here
+int own_client = 0;
 char host_name[256] = "unknown host";
 struct sigaction former_child_action;  // the program's own SIGCHLD handler, which still gets its turn
 
@@ -123,7 +125,7 @@ void on_child(int signal, siginfo_t* info, void* context) noexcept {
     if (waitid(P_PID, static_cast<id_t>(pid), &how, WEXITED | WNOHANG | WNOWAIT) != 0 || how.si_pid != pid) continue;
     if (m.state.load(std::memory_order_acquire) != phase::running) continue;
     int status = how.si_status;
-    const bool first = page->claim_report();
+    const bool first = claim_report();
     if (how.si_code == CLD_EXITED) {
       const std::uint32_t aborting = page->aborting.load(std::memory_order_acquire);
       if (first && aborting == 0) say_exited(child, status);
@@ -147,7 +149,7 @@ void on_child(int signal, siginfo_t* info, void* context) noexcept {
 // A child: its parent is gone. What it died of is not told to its children. Every fatal signal that can be caught
 // was recorded by its handler, and an exit says so too; only SIGKILL leaves no trace.
 [[noreturn]] void parent_is_gone() noexcept {
-  if (page->head_leaves.load(std::memory_order_acquire) == 0 && page->claim_report()) {
+  if (page->head_leaves.load(std::memory_order_acquire) == 0 && claim_report()) {
     const int recorded = page->head_signal.load(std::memory_order_acquire);
     say_killed(0, recorded != 0 ? recorded : SIGKILL);
   }
@@ -165,7 +167,7 @@ void on_polite(int signal) noexcept {
   }
   const std::uint32_t aborting = page->aborting.load(std::memory_order_acquire);
   page->head_leaves.store(1, std::memory_order_release);
-  page->claim_report();
+  claim_report();
   kill_children();
   if (aborting != 0) _exit(static_cast<int>(aborting - 1));
   die_of(signal);
@@ -176,7 +178,7 @@ void on_fatal(int signal, siginfo_t* info, void*) noexcept {
     explain_fault(info->si_addr);
   if (own_member == 0 && page->total > 1) {
     page->head_signal.store(signal, std::memory_order_release);
-    if (page->claim_report()) say_killed(0, signal);
+    if (claim_report()) say_killed(0, signal);
     kill_children();
   }
   die_of(signal);
@@ -221,13 +223,11 @@ namespace {
 
 // What was known of each client when the job started, as text: read on the launcher's threads.
 std::vector<std::string> client_names;
-int own_client = 0;
 
-// Another client is gone. One message: the first of those that are left says it, the others give it time to.
+// Another client is gone. Called on a thread of the launcher's library, or on that of watch_neighbours().
 void client_lost(int client, const char* how) noexcept {
   if (page->members()[0].state.load(std::memory_order_acquire) == phase::finalized) return;
-  const bool speaks = client < 0 || own_client == (client == 0 ? 1 : 0);
-  if (page->claim_report() && speaks) {
+  if (claim_report()) {
     line l;
     l.add("tobi: ");
     if (client < 0) {
@@ -237,19 +237,26 @@ void client_lost(int client, const char* how) noexcept {
     }
     l.add(" is gone (").add(how).add("); the job ends.\n").print();
   }
-  if (!speaks) {
-    const timespec while_it_speaks{0, 200'000'000};
-    nanosleep(&while_it_speaks, nullptr);
-  }
+  // The children's deaths are this one's, also for the handler that sees them.
+  std::uint32_t none = 0;
+  page->aborting.compare_exchange_strong(none, 1 + base::exit_failure);
   kill_children();
-  _exit(1);
+  _exit(base::exit_failure);
 }
 
 }  // namespace
 
+bool claim_report() noexcept {
+  const bool first_here = page->reported.exchange(1, std::memory_order_acq_rel) == 0;
+  return first_here && (of_node == nullptr || of_node->reported.exchange(1, std::memory_order_acq_rel) == 0);
+}
+
+void say_finished() noexcept {
+  if (of_node != nullptr) of_node->finished[own_client].store(1, std::memory_order_release);
+}
+
 void set_launcher(exchange* to, const plan& spread) {
   if (to != nullptr) {
-    own_client = spread.self;
     for (int c = 0; c < spread.clients(); ++c) {
       const int first = spread.first[static_cast<std::size_t>(c)];
       const int last = first + spread.workers(c) - 1;
@@ -259,6 +266,7 @@ void set_launcher(exchange* to, const plan& spread) {
                              " on " + spread.hosts[static_cast<std::size_t>(c)]);
     }
     to->watch(client_lost);
+    if (spread.shared != nullptr) watch_neighbours(spread.neighbours, spread.shared, client_lost);
   }
   launcher.store(to, std::memory_order_release);
 }
@@ -272,21 +280,23 @@ void block_signals(bool block) noexcept {
   sigprocmask(block ? SIG_BLOCK : SIG_UNBLOCK, &set, nullptr);
 }
 
-void watch(job_page& of, std::uint32_t member) noexcept {
+void watch(job_page& of, std::uint32_t member, const plan& spread) noexcept {
   page = &of;
   own_member = member;
+  own_client = spread.self;
+  of_node = spread.shared;
   gethostname(host_name, sizeof host_name - 1);
   give_handlers_a_stack();
   for (const int s : faults) install(s, on_fatal, 0);
   if (member == 0 && page->total > 1) {
     for (const int s : other_fatal) install(s, on_fatal, 0);
   }
-  if (page->size == 1) return;
+  if (page->total == 1) return;
   for (const int s : polite)
     install(
         s, [](int n, siginfo_t*, void*) { on_polite(n); }, SA_RESTART);
   if (member == 0) {
-    install(SIGCHLD, on_child, SA_RESTART);
+    if (page->size > 1) install(SIGCHLD, on_child, SA_RESTART);
     return;
   }
   install(
@@ -296,7 +306,7 @@ void watch(job_page& of, std::uint32_t member) noexcept {
 }
 
 void end_job(int status) noexcept {
-  page->claim_report();
+  claim_report();
   std::uint32_t none = 0;
   page->aborting.compare_exchange_strong(none, static_cast<std::uint32_t>(status) + 1);
   if (own_member == 0) {

@@ -6,7 +6,7 @@
 //   the head gets SIGTERM  (or SIGINT...) it marks the page, kills the children, and dies of that very signal, as one
 //                          program would.
 //   a child gets SIGINT... it hands it to the head: the terminal sends Ctrl-C to every process of the group.
-//   another client dies    the launcher ends the job, or tells the heads of the other clients, and they do.
+//   another client dies    a thread of each client on its node wakes up; elsewhere the launcher ends the job, or tells.
 //
 // Everything here is called from handlers: only system calls, the job page, and the launcher's abort.
 #pragma once
@@ -18,10 +18,14 @@ namespace tobi::bootstrap::forked {
 
 /// Of every process, after the fork, with the signals below still blocked. Member 0, the head, watches its children,
 /// the others the head.
-void watch(job_page& page, std::uint32_t member) noexcept;
+void watch(job_page& page, std::uint32_t member, const plan& spread) noexcept;
 /// The head: LAUNCHER ends the rest of the job when its own part of it ends, and says when others die. Null: from now
 /// on there is nobody to tell. Owned by the caller.
 void set_launcher(exchange* launcher, const plan& spread);
+/// The head has finalized: its end is no loss to its neighbours.
+void say_finished() noexcept;
+/// True for the one caller on this node that is to print why the job ends.
+bool claim_report() noexcept;
 /// The signals that must be blocked from before the first fork until watch().
 void block_signals(bool block) noexcept;
 /// Ends the job from any rank, with STATUS.

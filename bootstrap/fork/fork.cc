@@ -44,7 +44,7 @@ void at_exit(int status, void* shared) noexcept {
   }
   // main returned, or exit() was called, while others may be waiting for us. A status other than 0 explains itself.
   page.head_leaves.store(1, std::memory_order_release);
-  if (page.claim_report() && status == 0) {
+  if (claim_report() && status == 0) {
     base::log(base::log_level::error,
               "the program ended before the job did (exit inside the life of tobi::runtime); the job ends.");
   }
@@ -136,6 +136,7 @@ class fork_bootstrap final : public bootstrap {
   void finalize() override {
     fence();
     page_.members()[member_].state.store(phase::finalized, std::memory_order_release);
+    if (member_ == 0) say_finished();
     fence();
     if (launcher_ == nullptr) return;
     set_launcher(nullptr, spread_);
@@ -255,9 +256,9 @@ std::unique_ptr<bootstrap> fork_workers(plan spread, std::unique_ptr<exchange> l
     const pid_t pid = fork();
     if (pid < 0) {
       const int why = errno;
-      watch(page, 0);
+      watch(page, 0, spread);
       if (launcher != nullptr) set_launcher(launcher.get(), spread);
-      page.claim_report();
+      claim_report();
       base::log(base::log_level::error, "cannot fork worker " + std::to_string(child) + " of " +
                                             std::to_string(workers) + " (" + std::strerror(why) +
                                             "); lower TOBI_WORKERS or raise the limit of processes (ulimit -u).");
@@ -272,7 +273,7 @@ std::unique_ptr<bootstrap> fork_workers(plan spread, std::unique_ptr<exchange> l
     page.members()[child].pid.store(pid, std::memory_order_release);
   }
   base::set_log_identity(static_cast<int>(page.first) + member);
-  watch(page, static_cast<std::uint32_t>(member));
+  watch(page, static_cast<std::uint32_t>(member), spread);
   if (launcher != nullptr) set_launcher(launcher.get(), spread);
   base::set_fatal_hook([](int status) { end_job(status); });
   if (member == 0 && page.total > 1) on_exit(at_exit, &page);

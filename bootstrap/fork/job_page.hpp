@@ -40,8 +40,6 @@ struct job_page {
   static std::size_t bytes_for(std::uint32_t size, std::uint32_t total) noexcept {
     return sizeof(job_page) + size * sizeof(member) + total * sizeof(store);
   }
-  /// True for the one caller that is to print why the job ends.
-  bool claim_report() noexcept { return reported.exchange(1, std::memory_order_acq_rel) == 0; }
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free);
 

@@ -36,12 +36,13 @@ __attribute__((no_stack_protector, no_sanitize_address, noinline)) void replace(
                                                                                 std::uintptr_t fresh,
                                                                                 const stack_range* stacks,
                                                                                 std::size_t count) noexcept {
-  const std::uintptr_t old = *slot;
+  // Inverted, so that this function's own variables, which lie above its frame pointer on AArch64, are not found.
+  const std::uintptr_t inverse = ~*slot;
   auto* const own = static_cast<std::uintptr_t*>(__builtin_frame_address(0));
   for (std::size_t i = 0; i < count; ++i) {
     volatile std::uintptr_t* word = i == 0 ? own : stacks[i].low;
     for (; word < stacks[i].high; ++word) {
-      if (*word == old) *word = fresh;
+      if (~*word == inverse) *word = fresh;
     }
   }
   *slot = fresh;

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 
 #include "libcore/base/log.hpp"
@@ -64,6 +65,17 @@ std::uintptr_t* end_of_mapping(std::uintptr_t address) {
   return found;
 }
 
+// A thread that blocks the signal cannot be stopped. One whose functions have no canaries is none the worse for it.
+bool takes_the_signal(const std::string& task) {
+  std::ifstream status("/proc/self/task/" + task + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("SigBlk:")) continue;
+    const std::uint64_t blocked = std::strtoull(line.c_str() + line.find_first_of("0123456789abcdef", 7), nullptr, 16);
+    return (blocked >> (stop_signal() - 1) & 1) == 0;
+  }
+  return false;
+}
+
 }  // namespace
 
 int stop_signal() noexcept { return SIGRTMIN + 6; }
@@ -84,6 +96,12 @@ other_threads::other_threads(std::vector<stack_range>& stacks) {
     while (const dirent* task = readdir(tasks)) {
       const long id = std::strtol(task->d_name, nullptr, 10);
       if (id <= 0 || id == self) continue;
+      if (!takes_the_signal(task->d_name)) {
+        base::log(base::log_level::warn,
+                  "a thread that blocks all signals keeps a stack protector's canary of its own; make tobi::runtime "
+                  "before it starts.");
+        continue;
+      }
       const std::size_t before = stopped.load();
       if (before == threads_max)
         base::fatal("this process has too many threads; make tobi::runtime before they start.");

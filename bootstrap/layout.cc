@@ -8,7 +8,9 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <span>
 #include <sstream>
+#include <tuple>
 
 #include "libcore/base/log.hpp"
 
@@ -71,6 +73,13 @@ int add_object(dl_phdr_info* info, std::size_t, void* to) {
   return 0;
 }
 
+std::span<const layout::object> libraries(const layout& l) { return std::span(l.objects).subspan(1); }
+
+const layout::object* find(std::span<const layout::object> in, const std::string& name) {
+  const auto found = std::find_if(in.begin(), in.end(), [&](const layout::object& o) { return o.name == name; });
+  return found == in.end() ? nullptr : &*found;
+}
+
 std::string or_none(const std::string& id) { return id.empty() ? "no build id" : "build id " + id; }
 
 }  // namespace
@@ -111,31 +120,26 @@ std::string difference(const layout& mine, const layout& theirs, const std::stri
            "; " + program.name + ", " + or_none(program.build_id) +
            "); start the same build of one program everywhere.";
   }
-  for (const layout::object& o : mine.objects) {
-    const auto is_first = &o == &program;
-    const auto found = is_first ? theirs.objects.begin()
-                                : std::find_if(theirs.objects.begin() + 1, theirs.objects.end(),
-                                               [&](const layout::object& t) { return t.name == o.name; });
-    if (found == theirs.objects.end()) {
-      return my_name + " has loaded " + o.name + " and " + their_name +
+  // Which libraries there are, then which versions, then where: one more library moves all the others.
+  for (const auto& [has, has_not, owner, other_owner] :
+       {std::tuple(&mine, &theirs, &my_name, &their_name), std::tuple(&theirs, &mine, &their_name, &my_name)}) {
+    for (const layout::object& o : libraries(*has)) {
+      if (find(libraries(*has_not), o.name) != nullptr) continue;
+      return *owner + " has loaded " + o.name + " and " + *other_owner +
              " has not; give both the same libraries (LD_LIBRARY_PATH, LD_PRELOAD).";
-    }
-    if (found->build_id != o.build_id) {
-      return o.name + " differs: " + or_none(o.build_id) + " in " + my_name + ", " + or_none(found->build_id) + " in " +
-             their_name + "; install the same library on every node.";
-    }
-    if (found->address != o.address) {
-      return o.name + " is at address 0x" + hex(o.address) + " in " + my_name + " and at 0x" + hex(found->address) +
-             " in " + their_name + "; start all with the same libraries and limits (ulimit -s) on equal kernels.";
     }
   }
-  for (const layout::object& t : theirs.objects) {
-    if (&t == &other) continue;
-    if (std::none_of(mine.objects.begin(), mine.objects.end(),
-                     [&](const layout::object& o) { return o.name == t.name; })) {
-      return their_name + " has loaded " + t.name + " and " + my_name +
-             " has not; give both the same libraries (LD_LIBRARY_PATH, LD_PRELOAD).";
-    }
+  for (const layout::object& o : libraries(mine)) {
+    const layout::object& t = *find(libraries(theirs), o.name);
+    if (t.build_id == o.build_id) continue;
+    return o.name + " differs: " + or_none(o.build_id) + " in " + my_name + ", " + or_none(t.build_id) + " in " +
+           their_name + "; install the same library on every node.";
+  }
+  for (const layout::object& o : mine.objects) {
+    const layout::object& t = &o == &program ? other : *find(libraries(theirs), o.name);
+    if (t.address == o.address) continue;
+    return o.name + " is at address 0x" + hex(o.address) + " in " + my_name + " and at 0x" + hex(t.address) + " in " +
+           their_name + "; start all with the same libraries and limits (ulimit -s) on equal kernels.";
   }
   if (mine.thread_pointer != theirs.thread_pointer) {
     return "thread-local data is at address 0x" + hex(mine.thread_pointer) + " in " + my_name + " and at 0x" +

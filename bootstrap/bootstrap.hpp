@@ -1,6 +1,9 @@
-// Who is in the job. The one interface that fork, PMIx and MPI implement: a rank, a size, a small
-// key-value exchange, a fence, and a way to end everybody. It is used while the job starts and ends, and
-// never on a path whose speed matters.
+// Who is in the job: a rank, a size, a small key-value exchange, a fence, and a way to end everybody. It is used while
+// the job starts and ends, and never on a path whose speed matters.
+//
+// Two interfaces, because a launcher's processes are not always the job's workers. An `exchange` is what PMIx or MPI
+// offers to the processes that a launcher started (its clients). A `bootstrap` is what the job sees: each client,
+// together with the workers that it forks, or one process and its children where there is no launcher.
 #pragma once
 
 #include <cstddef>
@@ -12,36 +15,52 @@
 #include <utility>
 #include <vector>
 
+#include "bootstrap/neighbours.hpp"
 #include "libcore/base/settings.hpp"
 
 namespace tobi::bootstrap {
 
-class bootstrap {
+/// How a process learns that another one is gone: CLIENT is its rank in the exchange, or -1 for the launcher's own
+/// server; HOW is what the launcher says. Called on any thread; ends this process.
+using loss_handler = void (*)(int client, const char* how) noexcept;
+
+class exchange {
  public:
-  virtual ~bootstrap() = default;
+  virtual ~exchange() = default;
 
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   [[nodiscard]] virtual int rank() const noexcept = 0;
   [[nodiscard]] virtual int size() const noexcept = 0;
-  /// Ranks of the processes on this node, in order, this one included.
-  [[nodiscard]] virtual std::span<const int> local_peers() const noexcept = 0;
 
-  /// Publishes VALUE under KEY of this rank; others see it after the next fence. A key is put once.
+  /// Publishes VALUE under KEY of this rank; others see it after the next fence. A key is put once. Between two fences
+  /// either every rank puts something or none does.
   virtual void put(std::string_view key, std::span<const std::byte> value) = 0;
   /// What RANK put under KEY before the last fence. Fatal when there is no such key: that is a bug.
   [[nodiscard]] virtual std::vector<std::byte> get(int rank, std::string_view key) = 0;
   /// Returns when every rank has called it. Blocks without spinning.
   virtual void fence() = 0;
 
-  /// What fence() and finalize() call from time to time while they wait. A process that waits here may be the target of
-  /// others that are still on their way, over a fabric that moves only when it is polled.
-  void while_waiting(std::function<void()> move) { move_ = std::move(move); }
-
   /// Ends the whole job: every process of it is gone within a second and the launcher's exit status is
   /// EXIT_STATUS. The caller has printed why. Callable from a signal handler.
   [[noreturn]] virtual void abort(int exit_status) noexcept = 0;
   /// Says that this rank needs the others no more: its death is no longer the job's. Collective.
   virtual void finalize() = 0;
+
+  /// From now on HANDLER is called when another rank dies, where the launcher tells. One that ends the job by itself
+  /// needs no handler.
+  virtual void watch(loss_handler handler) { (void)handler; }
+};
+
+class bootstrap : public exchange {
+ public:
+  /// Ranks of the processes on this node, in order, this one included.
+  [[nodiscard]] virtual std::span<const int> local_peers() const noexcept = 0;
+  /// The node of each rank: numbers from 0, in the order of ranks.
+  [[nodiscard]] virtual std::span<const int> nodes() const noexcept = 0;
+
+  /// What fence() and finalize() call from time to time while they wait. A process that waits here may be the target of
+  /// others that are still on their way, over a fabric that moves only when it is polled.
+  void while_waiting(std::function<void()> move) { move_ = std::move(move); }
 
  protected:
   std::function<void()> move_;
@@ -52,8 +71,41 @@ class bootstrap {
 using fault_filter = void (*)(const void* address) noexcept;
 void set_fault_filter(fault_filter filter) noexcept;
 
+/// How the workers of a job are spread over the processes that a launcher started.
+struct plan {
+  int self = 0;                         // this client
+  std::vector<int> first;               // of each client: its first rank; then, last, the number of all workers
+  std::vector<int> node;                // of each client
+  std::vector<std::string> hosts;       // of each client
+  std::vector<neighbour> neighbours{};  // the other clients on this node
+  node_page* shared = nullptr;          // with them; null: nothing
+
+  [[nodiscard]] int clients() const noexcept { return static_cast<int>(node.size()); }
+  [[nodiscard]] int workers(int client) const noexcept {
+    const auto c = static_cast<std::size_t>(client);
+    return first[c + 1] - first[c];
+  }
+  [[nodiscard]] int client_of(int rank) const noexcept;
+};
+
 /// The embedded launcher: forks `workers - 1` processes, so that the caller is rank 0 and each child
 /// returns from here with its own rank. Nothing may have been opened, and no thread started, before.
 [[nodiscard]] std::unique_ptr<bootstrap> fork_workers(int workers);
+/// The same for a client of a launcher: forks the other workers that PLAN gives it, and speaks for them in LAUNCHER.
+[[nodiscard]] std::unique_ptr<bootstrap> fork_workers(plan spread, std::unique_ptr<exchange> launcher);
+
+/// Starts the job's processes, or finds those that a launcher has started, as TOBI_BOOTSTRAP says. WANTED workers on
+/// this machine; 0: one process for each that a launcher started here, or, where it started one or there is none, one
+/// worker for each of CORES. Fatal, with what to do, where a launcher is in the way or missing.
+[[nodiscard]] std::unique_ptr<bootstrap> start(const base::settings& in_force, int wanted, int cores);
+
+/// A way to start a job, for tobi-info.
+struct way {
+  std::string_view name;
+  std::string_view summary;
+  std::string facts;    // version of the library that serves it
+  std::string why_not;  // "" when a job could start this way, given its launcher
+};
+[[nodiscard]] std::vector<way> ways();
 
 }  // namespace tobi::bootstrap

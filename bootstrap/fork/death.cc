@@ -8,8 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
@@ -26,7 +29,10 @@ namespace forked {
 namespace {
 
 job_page* page = nullptr;
-std::uint32_t own_rank = 0;
+std::uint32_t own_member = 0;
+std::atomic<exchange*> launcher{nullptr};
+node_page* of_node = nullptr;  // where a launcher started several processes here
+int own_client = 0;
 char host_name[256] = "unknown host";
 struct sigaction former_child_action;  // the program's own SIGCHLD handler, which still gets its turn
 
@@ -67,10 +73,10 @@ std::string_view abbreviation(int signal) noexcept {
   return name == nullptr ? "?" : name;
 }
 
-void say_killed(std::uint32_t rank, int signal) noexcept {
+void say_killed(std::uint32_t member, int signal) noexcept {
   line l;
   l.add("tobi: rank ")
-      .add(rank)
+      .add(page->first + member)
       .add(" on ")
       .add(host_name)
       .add(" was killed by signal ")
@@ -79,10 +85,10 @@ void say_killed(std::uint32_t rank, int signal) noexcept {
   base::log_fatal_note();
 }
 
-void say_exited(std::uint32_t rank, int status) noexcept {
+void say_exited(std::uint32_t member, int status) noexcept {
   line l;
   l.add("tobi: rank ")
-      .add(rank)
+      .add(page->first + member)
       .add(" on ")
       .add(host_name)
       .add(" exited with status ")
@@ -102,11 +108,17 @@ void say_exited(std::uint32_t rank, int status) noexcept {
   _exit(128 + signal);
 }
 
-// Rank 0: a child has changed state. Only the job's own processes are waited for: the program may have others.
+// The launcher, if there is one, ends the other clients.
+[[noreturn]] void leave(int status) noexcept {
+  if (exchange* const tell = launcher.load(std::memory_order_acquire); tell != nullptr) tell->abort(status);
+  _exit(status);
+}
+
+// The head: a child has changed state. Only the job's own processes are waited for: the program may have others.
 void on_child(int signal, siginfo_t* info, void* context) noexcept {
   const int saved_errno = errno;
-  for (std::uint32_t rank = 1; rank < page->size; ++rank) {
-    member& m = page->members()[rank];
+  for (std::uint32_t child = 1; child < page->size; ++child) {
+    member& m = page->members()[child];
     const pid_t pid = m.pid.load(std::memory_order_acquire);
     if (pid <= 0 || m.state.load(std::memory_order_acquire) != phase::running) continue;
     siginfo_t how{};
@@ -114,18 +126,18 @@ void on_child(int signal, siginfo_t* info, void* context) noexcept {
     if (waitid(P_PID, static_cast<id_t>(pid), &how, WEXITED | WNOHANG | WNOWAIT) != 0 || how.si_pid != pid) continue;
     if (m.state.load(std::memory_order_acquire) != phase::running) continue;
     int status = how.si_status;
-    const bool first = page->claim_report();
+    const bool first = claim_report();
     if (how.si_code == CLD_EXITED) {
       const std::uint32_t aborting = page->aborting.load(std::memory_order_acquire);
-      if (first && aborting == 0) say_exited(rank, status);
+      if (first && aborting == 0) say_exited(child, status);
       if (aborting != 0) status = static_cast<int>(aborting - 1);
       if (status == 0) status = 1;
     } else {
-      if (first) say_killed(rank, status);
+      if (first) say_killed(child, status);
       status = 128 + status;
     }
     kill_children();
-    _exit(status);
+    leave(status);
   }
   errno = saved_errno;
   if ((former_child_action.sa_flags & SA_SIGINFO) != 0) {
@@ -135,28 +147,28 @@ void on_child(int signal, siginfo_t* info, void* context) noexcept {
   }
 }
 
-// A child: its parent is gone. What rank 0 died of is not told to its children. Every fatal signal that can be caught
+// A child: its parent is gone. What it died of is not told to its children. Every fatal signal that can be caught
 // was recorded by its handler, and an exit says so too; only SIGKILL leaves no trace.
 [[noreturn]] void parent_is_gone() noexcept {
-  if (page->rank0_leaves.load(std::memory_order_acquire) == 0 && page->claim_report()) {
-    const int recorded = page->rank0_signal.load(std::memory_order_acquire);
+  if (page->head_leaves.load(std::memory_order_acquire) == 0 && claim_report()) {
+    const int recorded = page->head_signal.load(std::memory_order_acquire);
     say_killed(0, recorded != 0 ? recorded : SIGKILL);
   }
   _exit(1);
 }
 void on_parent_death(int) noexcept {
-  if (page->members()[own_rank].state.load(std::memory_order_acquire) == phase::finalized) return;
+  if (page->members()[own_member].state.load(std::memory_order_acquire) == phase::finalized) return;
   parent_is_gone();
 }
 
 void on_polite(int signal) noexcept {
-  if (own_rank != 0) {
+  if (own_member != 0) {
     kill(page->members()[0].pid.load(std::memory_order_acquire), signal);
     return;
   }
   const std::uint32_t aborting = page->aborting.load(std::memory_order_acquire);
-  page->rank0_leaves.store(1, std::memory_order_release);
-  page->claim_report();
+  page->head_leaves.store(1, std::memory_order_release);
+  claim_report();
   kill_children();
   if (aborting != 0) _exit(static_cast<int>(aborting - 1));
   die_of(signal);
@@ -165,9 +177,9 @@ void on_polite(int signal) noexcept {
 void on_fatal(int signal, siginfo_t* info, void*) noexcept {
   if ((signal == SIGSEGV || signal == SIGBUS) && explain_fault != nullptr && info->si_code > 0)
     explain_fault(info->si_addr);
-  if (own_rank == 0 && page->size > 1) {
-    page->rank0_signal.store(signal, std::memory_order_release);
-    if (page->claim_report()) say_killed(0, signal);
+  if (own_member == 0 && page->total > 1) {
+    page->head_signal.store(signal, std::memory_order_release);
+    if (claim_report()) say_killed(0, signal);
     kill_children();
   }
   die_of(signal);
@@ -198,14 +210,66 @@ void give_handlers_a_stack() noexcept {
 }  // namespace
 
 void kill_children() noexcept {
-  for (std::uint32_t rank = 1; rank < page->size; ++rank) {
-    const pid_t pid = page->members()[rank].pid.load(std::memory_order_acquire);
+  for (std::uint32_t child = 1; child < page->size; ++child) {
+    const pid_t pid = page->members()[child].pid.load(std::memory_order_acquire);
     if (pid > 0) kill(pid, SIGKILL);
   }
-  for (std::uint32_t rank = 1; rank < page->size; ++rank) {
-    const pid_t pid = page->members()[rank].pid.load(std::memory_order_acquire);
+  for (std::uint32_t child = 1; child < page->size; ++child) {
+    const pid_t pid = page->members()[child].pid.load(std::memory_order_acquire);
     if (pid > 0) waitpid(pid, nullptr, 0);
   }
+}
+
+namespace {
+
+// What was known of each client when the job started, as text: read on the launcher's threads.
+std::vector<std::string> client_names;
+
+// Another client is gone. Called on a thread of the launcher's library, or on that of watch_neighbours().
+void client_lost(int client, const char* how) noexcept {
+  if (page->members()[0].state.load(std::memory_order_acquire) == phase::finalized) return;
+  if (claim_report()) {
+    line l;
+    l.add("tobi: ");
+    if (client < 0) {
+      l.add("the launcher's server on ").add(host_name);
+    } else {
+      l.add(client_names[static_cast<std::size_t>(client)]);
+    }
+    l.add(" is gone (").add(how).add("); the job ends.\n").print();
+  }
+  // The children's deaths are this one's, also for the handler that sees them.
+  std::uint32_t none = 0;
+  page->aborting.compare_exchange_strong(none, 1 + base::exit_failure);
+  kill_children();
+  _exit(base::exit_failure);
+}
+
+}  // namespace
+
+bool claim_report() noexcept {
+  const bool first_here = page->reported.exchange(1, std::memory_order_acq_rel) == 0;
+  return first_here && (of_node == nullptr || of_node->reported.exchange(1, std::memory_order_acq_rel) == 0);
+}
+
+void say_finished() noexcept {
+  if (of_node != nullptr) of_node->finished[own_client].store(1, std::memory_order_release);
+}
+
+void set_launcher(exchange* to, const plan& spread) {
+  if (to != nullptr) {
+    for (int c = 0; c < spread.clients(); ++c) {
+      const int first = spread.first[static_cast<std::size_t>(c)];
+      const int last = first + spread.workers(c) - 1;
+      client_names.push_back((first == last
+                                  ? "rank " + std::to_string(first)
+                                  : "the process of ranks " + std::to_string(first) + " to " + std::to_string(last)) +
+                             " on " + spread.hosts[static_cast<std::size_t>(c)]);
+    }
+    to->watch(client_lost);
+    if (spread.shared != nullptr) watch_neighbours(spread.neighbours, spread.shared, client_lost);
+  }
+  launcher.store(to, std::memory_order_release);
 }
 
 void block_signals(bool block) noexcept {
@@ -217,19 +281,23 @@ void block_signals(bool block) noexcept {
   sigprocmask(block ? SIG_BLOCK : SIG_UNBLOCK, &set, nullptr);
 }
 
-void watch(job_page& of, std::uint32_t rank) noexcept {
+void watch(job_page& of, std::uint32_t member, const plan& spread) noexcept {
   page = &of;
-  own_rank = rank;
+  own_member = member;
+  own_client = spread.self;
+  of_node = spread.shared;
   gethostname(host_name, sizeof host_name - 1);
   give_handlers_a_stack();
   for (const int s : faults) install(s, on_fatal, 0);
-  if (page->size == 1) return;
+  if (member == 0 && page->total > 1) {
+    for (const int s : other_fatal) install(s, on_fatal, 0);
+  }
+  if (page->total == 1) return;
   for (const int s : polite)
     install(
         s, [](int n, siginfo_t*, void*) { on_polite(n); }, SA_RESTART);
-  if (rank == 0) {
-    for (const int s : other_fatal) install(s, on_fatal, 0);
-    install(SIGCHLD, on_child, SA_RESTART);
+  if (member == 0) {
+    if (page->size > 1) install(SIGCHLD, on_child, SA_RESTART);
     return;
   }
   install(
@@ -239,21 +307,22 @@ void watch(job_page& of, std::uint32_t rank) noexcept {
 }
 
 void end_job(int status) noexcept {
-  page->claim_report();
+  claim_report();
   std::uint32_t none = 0;
   page->aborting.compare_exchange_strong(none, static_cast<std::uint32_t>(status) + 1);
-  if (own_rank == 0) {
-    page->rank0_leaves.store(1, std::memory_order_release);
+  if (own_member == 0) {
+    page->head_leaves.store(1, std::memory_order_release);
     kill_children();
+    leave(status);
   }
-  // A child's end before finalize() ends the job: rank 0 finds the status in the page.
+  // A child's end before finalize() ends the job: the head finds the status in the page.
   _exit(status);
 }
 
 int reap_finalized() noexcept {
   int worst = 0;
-  for (std::uint32_t rank = 1; rank < page->size; ++rank) {
-    const pid_t pid = page->members()[rank].pid.load(std::memory_order_acquire);
+  for (std::uint32_t child = 1; child < page->size; ++child) {
+    const pid_t pid = page->members()[child].pid.load(std::memory_order_acquire);
     int how = 0;
     while (waitpid(pid, &how, 0) < 0 && errno == EINTR) {
     }
@@ -262,7 +331,7 @@ int reap_finalized() noexcept {
     worst = status;
     line l;
     l.add("tobi: rank ")
-        .add(rank)
+        .add(page->first + child)
         .add(" on ")
         .add(host_name)
         .add(" ended with status ")

@@ -1,28 +1,38 @@
-// How a job of forked processes ends when something goes wrong: watched by signals alone, so that a worker deep in
-// computation is as good a watchman as an idle one.
+// How a job ends when something goes wrong: watched by signals alone, so that a worker deep in computation is as good a
+// watchman as an idle one. The head is the process that forked the others.
 //
-//   a child dies           rank 0's SIGCHLD handler reaps it, says so, kills the others, and ends with its status.
-//   rank 0 dies            the kernel sends each child the death signal; the first one says so, all end.
-//   rank 0 gets SIGTERM... it marks the page, kills the children, and dies of that very signal, as one program would.
-//   a child gets SIGINT... it hands it to rank 0: the terminal sends Ctrl-C to every process of the group.
+//   a child dies           the head's SIGCHLD handler reaps it, says so, kills the others, and ends with its status.
+//   the head dies          the kernel sends each child the death signal; the first one says so, all end.
+//   the head gets SIGTERM  (or SIGINT...) it marks the page, kills the children, and dies of that very signal, as one
+//                          program would.
+//   a child gets SIGINT... it hands it to the head: the terminal sends Ctrl-C to every process of the group.
+//   another client dies    a thread of each client on its node wakes up; elsewhere the launcher ends the job, or tells.
 //
-// Everything here is called from handlers: only system calls and the job page.
+// Everything here is called from handlers: only system calls, the job page, and the launcher's abort.
 #pragma once
 
+#include "bootstrap/bootstrap.hpp"
 #include "bootstrap/fork/job_page.hpp"
 
 namespace tobi::bootstrap::forked {
 
-/// Of every process, after the fork, with the signals below still blocked. RANK 0 watches its children, the others
-/// their parent.
-void watch(job_page& page, std::uint32_t rank) noexcept;
+/// Of every process, after the fork, with the signals below still blocked. Member 0, the head, watches its children,
+/// the others the head.
+void watch(job_page& page, std::uint32_t member, const plan& spread) noexcept;
+/// The head: LAUNCHER ends the rest of the job when its own part of it ends, and says when others die. Null: from now
+/// on there is nobody to tell. Owned by the caller.
+void set_launcher(exchange* launcher, const plan& spread);
+/// The head has finalized: its end is no loss to its neighbours.
+void say_finished() noexcept;
+/// True for the one caller on this node that is to print why the job ends.
+bool claim_report() noexcept;
 /// The signals that must be blocked from before the first fork until watch().
 void block_signals(bool block) noexcept;
 /// Ends the job from any rank, with STATUS.
 [[noreturn]] void end_job(int status) noexcept;
-/// Rank 0, at exit: waits for the children; answers the status of the first one that failed, or 0.
+/// The head, at exit: waits for the children; answers the status of the first one that failed, or 0.
 int reap_finalized() noexcept;
-/// Rank 0: kills and reaps all children.
+/// The head: kills and reaps all children.
 void kill_children() noexcept;
 
 }  // namespace tobi::bootstrap::forked

@@ -1,6 +1,6 @@
-// What the forked processes of a job share: one anonymous mapping, made before the first fork. It holds who they are,
-// how each ended, a fence, and the values put. Signal handlers read and write it, so everything in it is plain words
-// and bytes.
+// What a process and those that it forked share: one anonymous mapping, made before the first fork. It holds who they
+// are, how each ended, a fence, and the values put. Signal handlers read and write it, so everything in it is plain
+// words and bytes. The head is the process that forked the others: member 0, and the only one that a launcher knows.
 #pragma once
 
 #include <sys/types.h>
@@ -16,29 +16,30 @@ enum class phase : std::uint32_t { running, finalized, exited };
 struct member {
   std::atomic<pid_t> pid;
   std::atomic<phase> state;
-  std::atomic<std::uint32_t> put_bytes;  // used part of this member's values
 };
 
-inline constexpr std::size_t values_bytes = 16 * 1024;  // of one rank's puts
+/// One rank's puts, one behind the other: length of the key, of the value, key, value. Untouched pages cost nothing.
+struct store {
+  std::atomic<std::uint32_t> used;
+  std::byte bytes[16 * 1024 - sizeof(std::uint32_t)];
+};
 
 struct job_page {
-  std::uint32_t size;
-  std::atomic<std::uint32_t> arrived;       // at the fence
-  std::atomic<std::uint32_t> generation;    // of the fence; waited on
-  std::atomic<std::uint32_t> reported;      // somebody has said why the job ends
-  std::atomic<std::uint32_t> aborting;      // 1 + the status of an abort
-  std::atomic<int> rank0_signal;            // a fatal signal that rank 0 caught and is about to die of
-  std::atomic<std::uint32_t> rank0_leaves;  // rank 0 is ending on purpose: its children go quietly
+  std::uint32_t size;                      // processes that share this page: members
+  std::uint32_t first;                     // rank of member 0
+  std::uint32_t total;                     // ranks of the job; those of other clients have values here, too
+  std::atomic<std::uint32_t> arrived;      // at the fence; waited on by the head
+  std::atomic<std::uint32_t> generation;   // of the fence; waited on
+  std::atomic<std::uint32_t> reported;     // somebody has said why the job ends
+  std::atomic<std::uint32_t> aborting;     // 1 + the status of an abort
+  std::atomic<int> head_signal;            // a fatal signal that the head caught and is about to die of
+  std::atomic<std::uint32_t> head_leaves;  // the head is ending on purpose: its children go quietly
 
   member* members() noexcept { return reinterpret_cast<member*>(this + 1); }
-  std::byte* values(std::uint32_t rank) noexcept {
-    return reinterpret_cast<std::byte*>(members() + size) + rank * values_bytes;
+  store* values(std::uint32_t rank) noexcept { return reinterpret_cast<store*>(members() + size) + rank; }
+  static std::size_t bytes_for(std::uint32_t size, std::uint32_t total) noexcept {
+    return sizeof(job_page) + size * sizeof(member) + total * sizeof(store);
   }
-  static std::size_t bytes_for(std::uint32_t size) noexcept {
-    return sizeof(job_page) + size * (sizeof(member) + values_bytes);
-  }
-  /// True for the one caller that is to print why the job ends.
-  bool claim_report() noexcept { return reported.exchange(1, std::memory_order_acq_rel) == 0; }
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free);
 

@@ -5,9 +5,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "arch/clock.hpp"
@@ -39,24 +42,14 @@ job::job(const options& chosen) : settings_(base::read_settings()) {
     base::log(base::log_level::warn, why + "; every allowed cpu counts as a core, and none is nearer than another.");
   }
   transports::check_names(settings_);
-  cores_ = arch::worker_cores();
-  int workers = chosen.workers != 0 ? chosen.workers : settings_.workers != 0 ? settings_.workers : cores_;
-  check_limits(workers, cores_, settings_);
-
-  bootstrap_ = bootstrap::fork_workers(workers);
-  const arch::machine& machine = arch::this_machine();
-  if (size() <= static_cast<int>(machine.cores.size())) {
-    const arch::core& core = machine.cores[static_cast<std::size_t>(rank())];
-    core_ = core.os_cpu;
-    // A lone worker may share the machine with threads of its program: binding it would bind them too.
-    if (settings_.pin == base::pin_policy::automatic && size() > 1) {
-      if (const std::string why = arch::bind_to_cpu(core_); !why.empty()) {
-        base::log(base::log_level::warn, "cannot bind this worker to cpu " + std::to_string(core_) + " (" + why +
-                                             "); TOBI_PIN=none says not to.");
-      }
-    }
-  }
-  transport_ = transports::select(settings_.transport, {rank(), size(), nodes(), settings_});
+  const int cores = arch::worker_cores();
+  const int wanted = chosen.workers != 0 ? chosen.workers : settings_.workers;
+  check_limits(wanted != 0 ? wanted : cores, cores, settings_);
+  bootstrap_ = bootstrap::start(settings_, wanted, cores);
+  check_address_space(size(), settings_);
+  take_core();
+  nodes_ = find_nodes();
+  transport_ = transports::select(settings_.transport, {rank(), size(), nodes_, settings_});
   make_memory();
   exchange();
   if (tasks::worker::must_poll(transport_->caps())) {
@@ -73,8 +66,10 @@ job::~job() {
     const statistics all = stats();
     if (rank() == 0) print_statistics(all, size());
   }
-  // Unwaited operations name buffers of this worker and memory of others: all of it is about to go.
+  // Unwaited operations name buffers of this worker and memory of others: all of it is about to go. The barrier keeps
+  // the fabric moving for those who drain later; a launcher's fence would not.
   net_->drain();
+  barrier();
   bootstrap_->finalize();
   bootstrap_->while_waiting(nullptr);
   tasks::this_worker().stop();
@@ -84,6 +79,42 @@ job::~job() {
   base::set_fatal_hook(nullptr);
   forget_ranges();
   current_job = nullptr;
+}
+
+// Which core this worker is to run on. Its neighbours are those of its node that may use the very same cores: all of
+// them where this process forked them or a launcher bound nobody, and only itself where the launcher bound each to its
+// own.
+void job::take_core() {
+  const arch::machine& machine = arch::this_machine();
+  std::vector<std::int32_t> mine;
+  for (const arch::core& c : machine.cores) mine.push_back(c.os_cpu);
+  bootstrap_->put("cores", std::as_bytes(std::span(mine)));
+  bootstrap_->fence();
+  std::set<std::int32_t> all;
+  std::size_t neighbours = 0;
+  std::size_t place = 0;
+  for (const int peer : bootstrap_->local_peers()) {
+    const std::vector<std::byte> bytes = bootstrap_->get(peer, "cores");
+    std::vector<std::int32_t> theirs(bytes.size() / sizeof(std::int32_t));
+    std::memcpy(theirs.data(), bytes.data(), bytes.size());
+    all.insert(theirs.begin(), theirs.end());
+    if (theirs != mine) continue;
+    if (peer == rank()) place = neighbours;
+    ++neighbours;
+  }
+  std::size_t cores = all.size();
+  if (machine.cpu_quota > 0) cores = std::min(cores, static_cast<std::size_t>(std::ceil(machine.cpu_quota)));
+  crowded_ = bootstrap_->local_peers().size() > cores;
+  if (neighbours > machine.cores.size()) return;
+
+  core_ = machine.cores[place];
+  // A lone worker may share the machine with threads of its program: binding it would bind them too. One that may use a
+  // single core has been bound by somebody who knew better.
+  if (settings_.pin != base::pin_policy::automatic || size() == 1 || machine.cores.size() == 1) return;
+  if (const std::string why = arch::bind_to_cpu(core_.os_cpu); !why.empty()) {
+    base::log(base::log_level::warn, "cannot bind this worker to cpu " + std::to_string(core_.os_cpu) + " (" + why +
+                                         "); TOBI_PIN=none says not to.");
+  }
 }
 
 void job::make_memory() {
@@ -118,8 +149,8 @@ void job::make_memory() {
 void job::exchange() {
   struct card {
     tasks::peer_keys keys;
-    std::int32_t core;
-  } mine{{}, rank()};
+    arch::core core;
+  } mine{{}, core_};
   status s = transport_->register_memory(segment_.heap_memory(), mine.keys.heap);
   if (s == status::ok) s = transport_->register_memory(segment_.stack_memory(), mine.keys.stack);
   if (s != status::ok) {
@@ -138,6 +169,7 @@ void job::exchange() {
     TOBI_ASSERT(bytes.size() == sizeof theirs, "all workers run the same program");
     std::memcpy(&theirs, bytes.data(), sizeof theirs);
     keys.push_back(theirs.keys);
+    cores_.push_back(theirs.core);
     const std::vector<std::byte> where = bootstrap_->get(r, "address");
     addresses.emplace_back(reinterpret_cast<const char*>(where.data()), where.size());
   }
@@ -150,25 +182,37 @@ void job::exchange() {
 }
 
 // TOBI_NODES splits the workers of a machine into equal runs of ranks, so that the paths between nodes run on one.
-std::vector<int> job::nodes() const {
-  std::vector<int> of(static_cast<std::size_t>(size()), 0);
+std::vector<int> job::find_nodes() const {
+  const std::span<const int> given = bootstrap_->nodes();
+  std::vector<int> of(given.begin(), given.end());
+  if (settings_.nodes <= 1) return of;
   if (settings_.nodes > size()) {
     base::fatal("TOBI_NODES=" + std::to_string(settings_.nodes) + " is more than the " + std::to_string(size()) +
                     " workers of this job; lower it or raise TOBI_WORKERS.",
                 base::exit_usage);
   }
-  for (std::size_t r = 0; settings_.nodes > 1 && r < of.size(); ++r) {
+  if (of.back() != 0) {
+    base::fatal("TOBI_NODES splits the workers of one machine, and this job is on " + std::to_string(of.back() + 1) +
+                    " nodes; unset it.",
+                base::exit_usage);
+  }
+  for (std::size_t r = 0; r < of.size(); ++r) {
     of[r] = static_cast<int>(r * static_cast<std::size_t>(settings_.nodes) / of.size());
   }
   return of;
 }
 
+// In levels: the cores' own on a node, where they are known, and beyond them all other nodes.
 std::vector<int> job::distances() const {
-  const arch::machine& machine = arch::this_machine();
-  std::vector<int> levels(static_cast<std::size_t>(size()), 0);
-  if (core_ < 0) return levels;  // not bound to cores: nobody is nearer than another
+  constexpr int other_node = 3;
+  const auto self = static_cast<std::size_t>(rank());
+  std::vector<int> levels(cores_.size(), 0);
   for (std::size_t r = 0; r < levels.size(); ++r) {
-    levels[r] = arch::distance(machine.cores[static_cast<std::size_t>(rank())], machine.cores[r]);
+    if (nodes_[r] != nodes_[self]) {
+      levels[r] = other_node;
+    } else if (core_.os_cpu >= 0 && cores_[r].os_cpu >= 0) {
+      levels[r] = arch::distance(core_, cores_[r]);
+    }
   }
   return levels;
 }
@@ -178,7 +222,7 @@ void job::start_worker() {
   tasks::this_worker().start({net_.get(), objects_.get(), &control_->window, &control_->the, segment_.stack_low(),
                               segment_.stack_high(), slot_memory_, choice_.get(),
                               settings_.deque == base::deque_kind::the, settings_.stats, settings_.debug_migrate,
-                              size() > cores_});
+                              crowded_});
 }
 
 // Dissemination: in round k each rank tells the one 2^k further on, and hears from the one 2^k back. Everybody has
@@ -199,7 +243,7 @@ void job::barrier() {
 
 void job::wait_a_little(unsigned spins) {
   transport_->progress();
-  if (size() <= cores_ && spins < 2000) {
+  if (!crowded_ && spins < 2000) {
     arch::pause();
   } else if (spins < 4000) {
     sched_yield();

@@ -4,10 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "alloc/heap.hpp"
 #include "alloc/remote_objects.hpp"
 #include "alloc/segment.hpp"
+#include "arch/topology.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/settings.hpp"
 #include "libcore/task/fabric.hpp"
@@ -60,6 +62,7 @@ class job {
   void root_ended(const void* result, std::uint64_t bytes, std::uint64_t failure);
 
  private:
+  void take_core();
   void make_memory();
   void exchange();
   void start_worker();
@@ -67,7 +70,7 @@ class job {
   void wait_a_little(unsigned spins);
   void take_result(const detail::root& what, void* result);
   [[nodiscard]] std::vector<int> distances() const;
-  [[nodiscard]] std::vector<int> nodes() const;
+  [[nodiscard]] std::vector<int> find_nodes() const;
 
   base::settings settings_;
   std::unique_ptr<bootstrap::bootstrap> bootstrap_;
@@ -83,8 +86,10 @@ class job {
   std::uint64_t epoch_ = 0;
   std::uint64_t barrier_generation_ = 0;
   std::array<std::uint64_t, 2> telling_{};  // source of the puts of the notice: result, epoch
-  int core_ = -1;
-  int cores_ = 0;
+  arch::core core_;                         // of this worker; no os_cpu: none in particular
+  std::vector<arch::core> cores_;           // of each rank
+  std::vector<int> nodes_;                  // of each rank
+  bool crowded_ = false;                    // more workers here than cores: those that wait give theirs away
 };
 
 /// The job of this process, or null.

@@ -40,17 +40,19 @@ void explain_fault(const void* address) noexcept {
 }  // namespace
 
 void check_limits(int workers, int cores, const base::settings& in_force) {
-  const auto refuse = [&](const std::string& why) {
-    base::fatal(std::to_string(workers) + " workers are " + why + "; lower TOBI_WORKERS.", base::exit_usage);
-  };
   if (workers < 1)
     base::fatal(std::to_string(workers) + " workers cannot run a job; ask for 1 or more.", base::exit_usage);
   if (const std::string why = arch::too_many_workers(workers, cores, worker_bytes); !why.empty()) {
     base::fatal(why, base::exit_usage);
   }
-  if ((in_force.heap_bytes + in_force.stack_bytes) > address_bits / static_cast<std::size_t>(workers)) {
-    refuse("too many for the address space with TOBI_HEAP_SIZE=" + base::format_size(in_force.heap_bytes));
-  }
+  check_address_space(workers, in_force);
+}
+
+void check_address_space(int workers, const base::settings& in_force) {
+  if ((in_force.heap_bytes + in_force.stack_bytes) <= address_bits / static_cast<std::size_t>(workers)) return;
+  base::fatal(std::to_string(workers) + " workers are too many for the address space with TOBI_HEAP_SIZE=" +
+                  base::format_size(in_force.heap_bytes) + "; lower TOBI_WORKERS.",
+              base::exit_usage);
 }
 
 void watch_ranges(const fault_ranges& ranges) {

@@ -12,6 +12,8 @@ namespace tobi::job {
 
 /// Fatal, status 2, when this machine cannot hold so many workers.
 void check_limits(int workers, int cores, const base::settings& in_force);
+/// Fatal, status 2, when the memory of so many workers, on all nodes, cannot be mapped by each of them.
+void check_address_space(int workers, const base::settings& in_force);
 
 /// The memory whose faults have a known cause.
 struct fault_ranges {

@@ -10,11 +10,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "arch/clock.hpp"
 #include "arch/pages.hpp"
 #include "arch/topology.hpp"
+#include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/base/settings.hpp"
 #include "transports/transport.hpp"
@@ -137,6 +139,19 @@ std::vector<json> transports_json(const job_here& job) {
   return lines;
 }
 
+std::vector<json> bootstraps_json() {
+  std::vector<json> lines;
+  for (const tobi::bootstrap::way& w : tobi::bootstrap::ways()) {
+    lines.push_back({{"kind", "bootstrap"},
+                     {"name", w.name},
+                     {"summary", w.summary},
+                     {"facts", w.facts},
+                     {"usable", w.why_not.empty()},
+                     {"why_not", w.why_not}});
+  }
+  return lines;
+}
+
 json setting_json(const base::setting_row& r) {
   std::string choices(r.choices);
   if (r.name == "TOBI_TRANSPORT") {
@@ -229,6 +244,15 @@ void print_transport(const json& t) {
   if (!limits.empty()) fmt::print("  {:<10} can:{}\n  {:<10} limits:{}\n", "", can, "", limits);
 }
 
+void print_bootstrap(const json& b) {
+  fmt::print("  {:<10} {}\n", text(b["name"]), text(b["summary"]));
+  if (!b["usable"].get<bool>()) {
+    fmt::print("  {:<10} not usable: {}\n", "", text(b["why_not"]));
+  } else if (!text(b["facts"]).empty()) {
+    fmt::print("  {:<10} {}\n", "", text(b["facts"]));
+  }
+}
+
 void print_setting(const json& s) {
   fmt::print("  {:<20} {:<12} {:<12} {}\n", text(s["name"]), text(s["value"]), text(s["source"]), text(s["choices"]));
   fmt::print("  {:<20} {} (default: {})\n", "", text(s["help"]), text(s["default"]));
@@ -240,6 +264,7 @@ void print_for_people(const std::vector<json>& lines) {
        {nullptr, [](const json& v) { fmt::print("Tobiuo {}, {}\n\n", text(v["version"]), text(v["architecture"])); }}},
       {"machine", {nullptr, print_machine}},
       {"pages", {nullptr, print_pages}},
+      {"bootstrap", {"ways to start a job", print_bootstrap}},
       {"transport", {"transports", print_transport}},
       {"setting", {"settings: value in force, its source, good values", print_setting}}};
   std::string last;
@@ -285,14 +310,21 @@ int main(int argc, char** argv) {
     lines.push_back({{"kind", "version"}, {"version", TOBI_VERSION}, {"architecture", architecture}});
     lines.push_back(machine_json(job));
     lines.push_back(pages_json());
+    for (json& line : bootstraps_json()) lines.push_back(std::move(line));
     for (json& line : transports_json(job)) lines.push_back(std::move(line));
   }
   for (const base::setting_row& row : base::settings_table()) lines.push_back(setting_json(row));
-  if (as_json) {
-    for (const json& line : lines) fmt::print("{}\n", line.dump(-1, ' ', false, json::error_handler_t::replace));
-  } else {
-    print_for_people(lines);
+  bool written = true;
+  try {
+    if (as_json) {
+      for (const json& line : lines) fmt::print("{}\n", line.dump(-1, ' ', false, json::error_handler_t::replace));
+    } else {
+      print_for_people(lines);
+    }
+  } catch (const std::system_error&) {  // fmt's way to say that a buffer could not be written
+    written = false;
   }
-  if (std::fflush(stdout) != 0) base::fatal("tobi-info could not write all of its output.", base::exit_failure);
+  if (std::fflush(stdout) != 0 || !written)
+    base::fatal("tobi-info could not write all of its output.", base::exit_failure);
   return 0;
 }

@@ -1,0 +1,28 @@
+// What the processes that a launcher started settle before they are one job: who is on which node, how many workers
+// each one is, that running stacks can move between them, and one stack-protector canary.
+#pragma once
+
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/layout.hpp"
+
+namespace tobi::bootstrap {
+
+/// What one client says of itself.
+struct client_card {
+  std::string host;
+  std::string node;  // equal where processes can see each other in /proc: host, boot and process namespace
+  int wanted = 0;    // workers on its node; 0: not said
+  int cores = 1;
+  pid_t pid = 0;
+  int page_fd = -1;  // a node_page that it offers
+};
+
+/// How the workers are spread, from all clients' CARDS. Where one client is alone on its node it gets all workers of
+/// the node; several clients share them equally, and are one worker each where nobody said a number. In WRONG, one
+/// sentence if the numbers do not go together; "" otherwise.
+[[nodiscard]] plan spread_workers(const std::vector<client_card>& cards, int self, std::string& wrong);
+
+/// Collective, over all clients of LAUNCHER. Fatal, with one message for all, where the job cannot be.
+[[nodiscard]] plan agree(exchange& launcher, const layout& mine, int wanted, int cores);
+
+}  // namespace tobi::bootstrap

@@ -1,0 +1,110 @@
+// Turns the kernel's randomization of addresses off for this process, which takes an execve. It happens in a
+// constructor: had main begun, its output and files would be made twice.
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bootstrap/layout.hpp"
+#include "libcore/base/log.hpp"
+
+namespace tobi::bootstrap {
+
+namespace {
+
+// Says that this process is the one executed anew, so that it never happens twice. Not TOBI_...: it is no setting.
+constexpr const char* mark = "_TOBIUO_FIXED_ADDRESSES";
+constexpr unsigned long ask = 0xffffffff;
+
+const char* failed_step = nullptr;
+int failed_why = 0;
+
+bool is_fixed() noexcept {
+  const int now = personality(ask);
+  return now != -1 && (static_cast<unsigned>(now) & ADDR_NO_RANDOMIZE) != 0;
+}
+
+void fail(const char* step) noexcept {
+  failed_step = step;
+  failed_why = errno;
+}
+
+// The arguments as the kernel keeps them: before main nobody else has them.
+bool read_arguments(std::string& text) {
+  std::FILE* in = std::fopen("/proc/self/cmdline", "re");
+  if (in == nullptr) return false;
+  char piece[4096];
+  for (std::size_t n; (n = std::fread(piece, 1, sizeof piece, in)) > 0;) text.append(piece, n);
+  std::fclose(in);
+  return !text.empty() && text.back() == '\0';
+}
+
+void execute_anew() {
+  std::string text;
+  if (!read_arguments(text)) return fail("read /proc/self/cmdline");
+  std::vector<char*> arguments;
+  for (std::size_t at = 0; at < text.size(); at += std::strlen(text.data() + at) + 1)
+    arguments.push_back(text.data() + at);
+  arguments.push_back(nullptr);
+  const int before = personality(ask);
+  if (before == -1 || personality(static_cast<unsigned>(before) | ADDR_NO_RANDOMIZE) == -1) {
+    return fail("call personality(ADDR_NO_RANDOMIZE)");
+  }
+  setenv(mark, "1", 1);
+  execv("/proc/self/exe", arguments.data());
+  fail("execute /proc/self/exe");
+  unsetenv(mark);
+  personality(static_cast<unsigned>(before));
+}
+
+// What ps and debuggers call this process: execve took it from the path, and that was "exe".
+void take_name_back() noexcept {
+  char path[4096];
+  const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (n <= 0) return;
+  path[n] = '\0';
+  const char* slash = std::strrchr(path, '/');
+  prctl(PR_SET_NAME, slash == nullptr ? path : slash + 1);
+}
+
+// Before the constructors without a priority, those of the program among them.
+[[gnu::constructor(101)]] void fix_addresses() {
+  if (!launched()) return;
+  const bool again = std::getenv(mark) != nullptr;
+  unsetenv(mark);
+  if (again) take_name_back();
+  if (is_fixed() || again) return;
+  execute_anew();
+}
+
+bool is_set(const char* name) noexcept {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+}  // namespace
+
+bool launched() noexcept {
+  const char* chosen = std::getenv("TOBI_BOOTSTRAP");
+  const std::string_view how = chosen == nullptr ? "auto" : chosen;
+  if (how == "fork") return false;
+  // PMIx, MPICH's launcher, Open MPI's before it spoke PMIx.
+  return is_set("PMIX_RANK") || is_set("PMI_RANK") || is_set("OMPI_COMM_WORLD_RANK");
+}
+
+void require_fixed_addresses() {
+  if (is_fixed()) return;
+  std::string why = "it was not kept by execve";
+  if (failed_step != nullptr) why = std::string("cannot ") + failed_step + ": " + std::strerror(failed_why);
+  base::fatal("this process runs at randomized addresses, and the workers of a launcher need equal ones (" + why +
+              "); allow the call personality in the container (seccomp), or start the program under setarch -R.");
+}
+
+}  // namespace tobi::bootstrap

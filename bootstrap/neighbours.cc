@@ -1,0 +1,87 @@
+#include "bootstrap/neighbours.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "libcore/base/log.hpp"
+
+namespace tobi::bootstrap {
+
+namespace {
+
+std::size_t bytes_for(int clients) { return sizeof(node_page) + static_cast<std::size_t>(clients); }
+
+using loss = void (*)(int client, const char* how) noexcept;
+
+void sleep_and_watch(std::vector<neighbour> those, std::vector<pollfd> ends, node_page* page, loss gone) {
+  std::size_t left = 0;
+  for (const pollfd& end : ends) left += end.fd >= 0 ? 1 : 0;
+  while (left > 0) {
+    if (poll(ends.data(), ends.size(), -1) < 0 && errno != EINTR) return;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      if (ends[i].fd < 0 || ends[i].revents == 0) continue;
+      if (page->finished[those[i].client].load(std::memory_order_acquire) == 0)
+        gone(those[i].client, "its process ended");
+      close(ends[i].fd);
+      ends[i].fd = -1;  // poll passes over it
+      --left;
+    }
+  }
+}
+
+}  // namespace
+
+int offer_node_page(int clients) {
+  const int fd = memfd_create("tobi-node", MFD_CLOEXEC);
+  if (fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes_for(clients))) != 0) {
+    close(fd);
+    return -1;
+  }
+  return fd;
+}
+
+node_page* map_node_page(pid_t pid, int fd, int clients) {
+  if (fd < 0) return nullptr;
+  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
+  const int here = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (here < 0) return nullptr;
+  void* at = mmap(nullptr, bytes_for(clients), PROT_READ | PROT_WRITE, MAP_SHARED, here, 0);
+  close(here);
+  return at == MAP_FAILED ? nullptr : static_cast<node_page*>(at);
+}
+
+void watch_neighbours(const std::vector<neighbour>& those, node_page* page, loss gone) {
+  std::vector<pollfd> ends;
+  for (const neighbour& n : those) {
+    const auto fd = static_cast<int>(syscall(SYS_pidfd_open, n.pid, 0));
+    if (fd < 0 && errno == ESRCH && page->finished[n.client].load(std::memory_order_acquire) == 0) {
+      gone(n.client, "its process ended");
+    }
+    if (fd < 0 && errno == ENOSYS) return;  // Linux before 5.3: the launcher alone notices
+    ends.push_back({fd, POLLIN, 0});
+  }
+  // The signals are the workers'.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread(sleep_and_watch, those, std::move(ends), page, gone).detach();
+  } catch (const std::system_error& e) {
+    base::log(base::log_level::warn, std::string("no thread to watch the other processes of this node (") + e.what() +
+                                         "); the launcher alone will notice a death.");
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace tobi::bootstrap

@@ -1,0 +1,33 @@
+// The clients of one node watch each other: a launcher may take seconds to notice a death, or tell nobody. They share
+// one page, so that a death is told once and an end in good order is not taken for one.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace tobi::bootstrap {
+
+struct node_page {
+  std::atomic<std::uint32_t> reported;   // somebody has said why the job ends
+  std::atomic<std::uint8_t> finished[];  // of each client of the job: it needs the others no more
+};
+
+/// Another client of this node.
+struct neighbour {
+  int client = 0;
+  pid_t pid = 0;
+};
+
+/// A new page for a job of CLIENTS, as a descriptor that others can open through /proc; -1 where there is no memory.
+[[nodiscard]] int offer_node_page(int clients);
+/// The page that process PID offers as FD, or null. It stays mapped, also in processes that are forked later.
+[[nodiscard]] node_page* map_node_page(pid_t pid, int fd, int clients);
+
+/// A thread that sleeps until one of THOSE ends, and then calls GONE unless PAGE says that it had finished.
+void watch_neighbours(const std::vector<neighbour>& those, node_page* page,
+                      void (*gone)(int client, const char* how) noexcept);
+
+}  // namespace tobi::bootstrap

@@ -1,0 +1,102 @@
+// Who starts the job: this process, or a launcher. A launcher that Tobiuo cannot join must not end in many jobs of one
+// worker each, which would all print the right answer.
+#include <cstdlib>
+#include <string>
+
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/clients.hpp"
+#include "bootstrap/layout.hpp"
+#include "libcore/base/log.hpp"
+
+#ifdef TOBI_HAVE_PMIX
+#include "bootstrap/pmix/pmix.hpp"
+#endif
+
+namespace tobi::bootstrap {
+
+namespace {
+
+bool is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+int number(const char* name) { return is_set(name) ? std::atoi(std::getenv(name)) : 0; }
+
+bool pmix_is_there() { return is_set("PMIX_RANK") && is_set("PMIX_NAMESPACE"); }
+
+constexpr const char* good_launchers = "start the program with srun --mpi=pmix, mpirun or prterun";
+
+#ifdef TOBI_HAVE_PMIX
+constexpr const char* no_pmix = "";
+std::unique_ptr<exchange> join_pmix() { return pmix::join(); }
+#else
+constexpr const char* no_pmix = "this library was built without PMIx; install libpmix-dev and build it again";
+std::unique_ptr<exchange> join_pmix() { base::fatal(std::string(no_pmix) + ".", base::exit_usage); }
+#endif
+
+// A launcher's way in. Another one is another row.
+struct entrance {
+  std::string_view name;
+  bool (*is_there)();   // this process was started by such a launcher
+  const char* missing;  // what is wrong when it was not
+  std::unique_ptr<exchange> (*join)();
+};
+constexpr entrance entrances[] = {{"pmix", pmix_is_there, "PMIX_RANK is not set", join_pmix}};
+
+// Launchers that nothing above can join: who they are, and how many processes they started.
+void refuse_strangers() {
+  const auto refuse = [](const std::string& who) {
+    base::fatal(who + " started this program, and would give as many jobs as processes; " + good_launchers +
+                    ", or set TOBI_BOOTSTRAP=fork to run each process as a job of its own.",
+                base::exit_usage);
+  };
+  if (is_set("PMI_RANK") && number("PMI_SIZE") > 1)
+    refuse("a launcher with PMI but no PMIx (MPICH's mpiexec, or srun --mpi=pmi2)");
+  if (is_set("OMPI_COMM_WORLD_RANK") && number("OMPI_COMM_WORLD_SIZE") > 1)
+    refuse("an Open MPI without PMIx for its processes");
+  // A batch script has SLURM_PROCID as well; only srun counts the tasks of its step.
+  if (is_set("SLURM_PROCID") && number("SLURM_STEP_NUM_TASKS") > 1) refuse("srun without --mpi=pmix");
+}
+
+std::unique_ptr<bootstrap> enter(const entrance& by, int wanted, int cores) {
+  require_fixed_addresses();
+  const layout mine = own_layout();  // before the launcher's library is loaded: its place does not matter
+  std::unique_ptr<exchange> launcher = by.join();
+  plan spread = agree(*launcher, mine, wanted, cores);
+  return fork_workers(std::move(spread), std::move(launcher));
+}
+
+}  // namespace
+
+std::unique_ptr<bootstrap> start(const base::settings& in_force, int wanted, int cores) {
+  const std::string& how = in_force.bootstrap;
+  for (const entrance& e : entrances) {
+    if (how == e.name) {
+      if (!e.is_there()) {
+        base::fatal("TOBI_BOOTSTRAP=" + how + ", but " + e.missing + ": " + good_launchers + ".", base::exit_usage);
+      }
+      return enter(e, wanted, cores);
+    }
+    if (how == "auto" && e.is_there()) return enter(e, wanted, cores);
+  }
+  if (how == "auto") {
+    refuse_strangers();
+  } else if (how != "fork") {
+    base::fatal("TOBI_BOOTSTRAP=" + how + " is not in this build; set it to auto, fork or pmix.", base::exit_usage);
+  }
+  return fork_workers(wanted != 0 ? wanted : cores);
+}
+
+std::vector<way> ways() {
+  std::vector<way> all{{"fork", "this process forks the others, on one machine", "", ""}};
+  way by_pmix{"pmix", "srun --mpi=pmix, mpirun of Open MPI, prterun", "", no_pmix};
+#ifdef TOBI_HAVE_PMIX
+  const pmix::library_facts found = pmix::facts();
+  by_pmix.facts = found.version;
+  by_pmix.why_not = found.why_not;
+#endif
+  all.push_back(by_pmix);
+  return all;
+}
+
+}  // namespace tobi::bootstrap

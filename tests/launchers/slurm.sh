@@ -1,0 +1,45 @@
+#!/bin/bash
+# Jobs of Slurm's srun, on a Slurm of one node that this script starts and ends.
+set -u
+. "${ROOT:?ROOT is the folder of the sources}/tests/launchers/rules.inc"
+. "$ROOT/tests/launchers/slurm.inc"
+trap 'stop_slurm; rm -rf "$folder"' EXIT
+trap 'exit 1' INT TERM HUP
+if ! start_slurm; then
+  echo "skip - Slurm: $no_slurm (packages slurmctld, slurmd, slurm-client, slurm-wlm-basic-plugins, munge)"
+  finish
+fi
+if ! srun --mpi=list 2>&1 | grep -qw pmix; then
+  echo "skip - Slurm: srun --mpi=list does not name pmix (package slurm-wlm-basic-plugins)"
+  finish
+fi
+if ! "$BIN/tobi-info" --json | grep '"name":"pmix"' | grep -q '"usable":true'; then
+  echo "skip - Slurm: needs the packages libpmix-dev, at build time, and libpmix2"
+  finish
+fi
+
+run 60 srun --mpi=pmix -n 2 "$bench" fib --verify
+all "two tasks are one job of two workers, with the right result" '[ $status -eq 0 ]' 'says "2 workers"' 'says 9227465' 'says yes' 'lines 3'
+run 60 TOBI_STATS=1 srun --mpi=pmix -n 4 "$bench" uts --tree T1 --verify
+all "four tasks are one job of four workers, and continuations moved between them" '[ $status -eq 0 ]' 'says "4 workers"' 'says yes' \
+  '[ "$(awk "/steals, successful/ {print \$NF}" "$err")" -gt 0 ]'
+run 60 TOBI_WORKERS=3 srun --mpi=pmix -n 1 "$bench" uts --tree T1 --verify
+all "one task on the node forks the other workers" '[ $status -eq 0 ]' 'says "3 workers"' 'says yes'
+run 60 TOBI_WORKERS=4 srun --mpi=pmix -n 2 "$bench" uts --tree T1 --verify
+all "two tasks fork one more worker each when four are asked for" '[ $status -eq 0 ]' 'says "4 workers"' 'says yes'
+run 60 srun -n 2 "$bench" fib
+all "srun without --mpi=pmix is an error that says what to do" '[ $status -eq 2 ]' '! says result' 'complains "srun without --mpi=pmix started this program.*srun --mpi=pmix"'
+run 60 srun --mpi=pmi2 -n 2 "$bench" fib
+all "srun --mpi=pmi2 is an error that says what to do" '[ $status -eq 2 ]' '! says result' 'complains "PMI but no PMIx.*srun --mpi=pmix"'
+printf '#!/bin/sh\nTOBI_WORKERS=2 "%s" fib --verify\n' "$bench" > "$folder/batch"
+run 60 sbatch --wait -n 4 -o "$folder/batch.out" "$folder/batch"
+cat "$folder/batch.out" >> "$out"
+all "a batch script of four tasks runs a job on its node without srun" '[ $status -eq 0 ]' 'says "2 workers"' 'says yes'
+deaths srun srun --mpi=pmix -n 4 "$bench" uts --tree T1L
+launch 4 TOBI_WORKERS=4 srun --mpi=pmix -n 2 "$bench" uts --tree T1L
+kill -KILL "$(client 1)"; await_end
+all "SIGKILL of a task that has forked ends all within a second ($gone_ms ms)" '[ $gone_ms -lt 1000 ]' '[ $status -ne 0 ]' '[ "$(grep -c "^tobi: " "$err")" -eq 1 ]'
+launch 4 srun --mpi=pmix -n 4 "$bench" uts --tree T1L
+scancel --name=tobi-bench; await_end
+all "scancel ends all, and no worker complains" '[ $gone_ms -lt 5000 ]' '[ $status -ne 0 ]' '! complains "^tobi: "'
+finish

@@ -1,0 +1,144 @@
+// What the processes of a launcher compare and share out before they are one job.
+#include "bootstrap/clients.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using tobi::bootstrap::client_card;
+using tobi::bootstrap::difference;
+using tobi::bootstrap::layout;
+using tobi::bootstrap::plan;
+using tobi::bootstrap::spread_workers;
+
+layout example() {
+  layout l;
+  l.objects = {
+      {"app", "aa11", 0x555555554000}, {"libc.so.6", "bb22", 0x7ffff7a00000}, {"libm.so.6", "", 0x7ffff7900000}};
+  l.thread_pointer = 0x7ffff7000740;
+  l.page_bytes = 4096;
+  return l;
+}
+std::string compared(const layout& theirs) { return difference(example(), theirs, "rank 0 on a", "rank 1 on b"); }
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(layout, equal_ones_have_no_difference) { EXPECT_EQ(compared(example()), ""); }
+
+TEST(layout, another_build_is_named_with_both_ranks) {
+  layout theirs = example();
+  theirs.objects[0].build_id = "cc33";
+  const std::string said = compared(theirs);
+  EXPECT_TRUE(has(said, "rank 1 on b runs another program than rank 0 on a")) << said;
+  EXPECT_TRUE(has(said, "aa11") && has(said, "cc33")) << said;
+}
+
+TEST(layout, the_same_build_under_another_name_is_the_same_program) {
+  layout theirs = example();
+  theirs.objects[0].name = "copy-of-app";
+  EXPECT_EQ(compared(theirs), "");
+}
+
+TEST(layout, programs_without_build_ids_are_told_apart_by_name) {
+  layout mine = example();
+  layout theirs = example();
+  mine.objects[0].build_id = theirs.objects[0].build_id = "";
+  EXPECT_EQ(difference(mine, theirs, "m", "t"), "");
+  theirs.objects[0].name = "other";
+  EXPECT_TRUE(has(difference(mine, theirs, "m", "t"), "another program"));
+}
+
+TEST(layout, a_library_at_another_address_is_named_with_both) {
+  layout theirs = example();
+  theirs.objects[1].address += 4096;
+  const std::string said = compared(theirs);
+  EXPECT_TRUE(has(said, "libc.so.6 is at address 0x7ffff7a00000 in rank 0 on a and at 0x7ffff7a01000 in rank 1 on b"))
+      << said;
+}
+
+TEST(layout, another_version_of_a_library_is_named) {
+  layout theirs = example();
+  theirs.objects[1].build_id = "dd44";
+  EXPECT_TRUE(has(compared(theirs), "libc.so.6 differs"));
+}
+
+TEST(layout, a_library_that_only_one_has_is_named) {
+  layout theirs = example();
+  theirs.objects.push_back({"libextra.so", "ee55", 1});
+  EXPECT_TRUE(has(compared(theirs), "rank 1 on b has loaded libextra.so and rank 0 on a has not"));
+  theirs = example();
+  theirs.objects.pop_back();
+  EXPECT_TRUE(has(compared(theirs), "rank 0 on a has loaded libm.so.6 and rank 1 on b has not"));
+}
+
+TEST(layout, thread_pointer_and_pages_are_compared) {
+  layout theirs = example();
+  theirs.thread_pointer += 64;
+  EXPECT_TRUE(has(compared(theirs), "thread-local data"));
+  theirs = example();
+  theirs.page_bytes = 65536;
+  EXPECT_TRUE(has(compared(theirs), "pages have 4096 bytes"));
+}
+
+TEST(layout, that_of_this_process_survives_the_way_as_text) {
+  const layout mine = tobi::bootstrap::own_layout();
+  ASSERT_GE(mine.objects.size(), 2u);
+  EXPECT_EQ(mine.objects[0].name, "clients_test");
+  for (const layout::object& o : mine.objects) EXPECT_FALSE(has(o.name, "vdso"));
+  const layout back = layout::from_text(mine.to_text());
+  EXPECT_EQ(back.objects, mine.objects);
+  EXPECT_EQ(difference(mine, back, "m", "t"), "");
+}
+
+TEST(layout, text_that_is_none_is_like_nobody) { EXPECT_NE(compared(layout::from_text("garbage")), ""); }
+
+std::vector<client_card> on_nodes(const std::vector<std::string>& nodes, int wanted, int cores) {
+  std::vector<client_card> cards;
+  for (const std::string& n : nodes) {
+    client_card c;
+    c.host = n;
+    c.node = n + " boot";
+    c.wanted = wanted;
+    c.cores = cores;
+    cards.push_back(c);
+  }
+  return cards;
+}
+
+TEST(spread_workers, a_client_a_core_is_a_worker_each) {
+  std::string wrong;
+  const plan p = spread_workers(on_nodes({"a", "a", "b", "b"}, 0, 2), 1, wrong);
+  EXPECT_EQ(wrong, "");
+  EXPECT_EQ(p.first, (std::vector<int>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(p.node, (std::vector<int>{0, 0, 1, 1}));
+  EXPECT_EQ(p.client_of(3), 3);
+}
+
+TEST(spread_workers, a_client_a_node_has_all_its_cores) {
+  std::string wrong;
+  std::vector<client_card> cards = on_nodes({"a", "b"}, 0, 4);
+  cards[1].cores = 8;
+  const plan p = spread_workers(cards, 0, wrong);
+  EXPECT_EQ(p.first, (std::vector<int>{0, 4, 12}));
+  EXPECT_EQ(p.workers(1), 8);
+  EXPECT_EQ(p.client_of(3), 0);
+  EXPECT_EQ(p.client_of(4), 1);
+  EXPECT_EQ(p.client_of(11), 1);
+}
+
+TEST(spread_workers, a_number_is_for_the_node_and_is_shared_equally) {
+  std::string wrong;
+  const plan p = spread_workers(on_nodes({"a", "b", "a", "b"}, 6, 2), 0, wrong);
+  EXPECT_EQ(wrong, "");
+  EXPECT_EQ(p.first, (std::vector<int>{0, 3, 6, 9, 12}));
+  EXPECT_EQ(p.node, (std::vector<int>{0, 1, 0, 1}));
+}
+
+TEST(spread_workers, a_number_that_cannot_be_shared_is_an_error_that_says_so) {
+  std::string wrong;
+  (void)spread_workers(on_nodes({"a", "a"}, 5, 2), 0, wrong);
+  EXPECT_TRUE(has(wrong, "5 workers on a cannot be shared equally by the 2 processes")) << wrong;
+  (void)spread_workers(on_nodes({"a", "a"}, 1, 2), 0, wrong);
+  EXPECT_NE(wrong, "");
+}
+
+}  // namespace

@@ -28,8 +28,11 @@ namespace transports = tobi::transports;
 
 constexpr std::uint64_t idle_limit_ns = 5'000'000'000;  // an operation on a target that sleeps
 constexpr std::uint64_t limit_ns = 60'000'000'000;      // and on one that polls: then something is broken
-constexpr double default_duration_ns = 4e8;             // of the measured operations of a row
 constexpr std::uint64_t rounds = 8;                     // in which a transport and its raw loop take turns
+// What a round takes where the user gives no number of operations.
+constexpr double default_round_ns = 5e7;
+constexpr std::uint64_t least_samples = 5;
+constexpr std::uint64_t most_samples = 50'000;
 
 // How rank 0 tells rank 1 what to do: shared memory of their own, so that it works whatever the transport does.
 struct orders {
@@ -99,7 +102,7 @@ class initiator {
  private:
   struct plan {
     std::uint64_t a_sample = 1;
-    std::uint64_t samples = 1;
+    std::uint64_t samples = 1;  // where the user gives a number of operations
   };
   bool timed(lane& l, const work& w, std::uint64_t count, double& ns) {
     const std::uint64_t begin = arch::cycles();
@@ -155,10 +158,9 @@ bool initiator::make_plan(lane& l, const work& w, plan& p) {
   } else if (one < 1000) {
     p.a_sample = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(2000 / one), 16, 100);
   }
-  const double affordable = std::clamp(default_duration_ns / one, 40.0, 4e7);
-  const std::uint64_t wanted = a_.iterations != 0 ? a_.iterations : static_cast<std::uint64_t>(affordable);
-  p.a_sample = std::clamp<std::uint64_t>(wanted / rounds, 1, p.a_sample);
-  p.samples = std::max<std::uint64_t>(wanted / p.a_sample, 1);
+  if (a_.iterations == 0) return true;
+  p.a_sample = std::clamp<std::uint64_t>(a_.iterations / rounds, 1, p.a_sample);
+  p.samples = std::max<std::uint64_t>(a_.iterations / p.a_sample, 1);
   return true;
 }
 
@@ -191,15 +193,27 @@ bool initiator::measure_round(lane& l, const work& w, std::uint64_t round, plan&
   double ns = 0;
   if (round == 0) {
     if (!make_plan(l, w, p)) return false;
-    samples.reserve(p.samples);
+    samples.reserve(most_samples);
   } else if (!timed(l, w, std::clamp<std::uint64_t>(a_.warmup / 4, 1, p.a_sample), ns)) {
     return false;
   }
   const double directions = needs_answers(w.what) ? 2 : 1;  // both of a ping-pong are alike
-  const std::uint64_t end = p.samples * (round + 1) / rounds;
-  while (samples.size() < end) {
+  const auto take = [&] {
     if (!timed(l, w, p.a_sample, ns)) return false;
     samples.push_back(ns / static_cast<double>(p.a_sample) / directions);
+    return true;
+  };
+  if (a_.iterations != 0) {
+    const std::uint64_t end = p.samples * (round + 1) / rounds;
+    while (samples.size() < end) {
+      if (!take()) return false;
+    }
+    return true;
+  }
+  double spent_ns = 0;
+  for (std::uint64_t n = 0; n < least_samples || (spent_ns < default_round_ns && n < most_samples); ++n) {
+    if (!take()) return false;
+    spent_ns += ns;
   }
   return true;
 }

@@ -310,6 +310,12 @@ int measure_operations(const arguments& a) {
   auto through = transport_lane(s, *fabric);
   std::string raw_why_not;
   auto raw = a.raw ? raw_lane(name, s, raw_why_not) : nullptr;
+  // Why rank 1 could not is for rank 0 to say.
+  job->put("raw why not", std::as_bytes(std::span(raw_why_not.data(), raw_why_not.size())));
+  job->fence();
+  if (const auto theirs = job->get(1, "raw why not"); raw_why_not.starts_with("the other rank") && !theirs.empty()) {
+    raw_why_not = "on rank 1 " + std::string(reinterpret_cast<const char*>(theirs.data()), theirs.size());
+  }
   std::vector<lane*> lanes{through.get()};
   if (raw != nullptr) lanes.push_back(raw.get());
 

@@ -33,9 +33,9 @@ vendor() {  # HEADER-PATTERN FOLDER [FILES that measure the library by its own c
 }
 vendor 'hwloc' arch/topology.cc
 vendor 'jemalloc/' alloc/
-vendor 'infiniband/' transports/verbs/ tools/perf/raw_verbs.cc
-vendor 'rdma/' transports/ tools/perf/raw_ofi.cc
-vendor 'mpi.h' transports/mpi/ tools/perf/raw_mpi.cc
+vendor 'infiniband/' transports/verbs/ tools/perf/raw_verbs
+vendor 'rdma/' transports/ tools/perf/raw_ofi
+vendor 'mpi.h' transports/mpi/ tools/perf/raw_mpi
 vendor 'pmix.h' bootstrap/pmix/
 
 standard='array|bit|cstddef|cstdint|cstring|memory|stdexcept|string|string_view|type_traits|utility'

@@ -4,13 +4,16 @@ conform_sources := tools/conform/main.cc tests/conformance/stage.cc tests/confor
 bench_apps      := tools/bench/apps/fib.cc tools/bench/apps/btc.cc tools/bench/apps/uts.cc tools/bench/apps/nqueens.cc
 bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/arguments.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/progress.cc tools/bench/peers.cc \
                    tools/bench/peers/openmp.cc $(if $(HAVE_tbb),tools/bench/peers/onetbb.cc) $(bench_apps)
+perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc \
+                   tools/perf/transport_lane.cc tools/perf/raw.cc tools/perf/raw_shm.cc $(if $(HAVE_ofi),tools/perf/raw_ofi.cc) $(if $(HAVE_verbs),tools/perf/raw_verbs.cc)
 example_sources := tools/examples/fib.cc tools/examples/pi.cc tools/examples/wavefront.cc
 
 flags_tools_bench       := -DFMT_HEADER_ONLY $(if $(HAVE_tbb),-DTOBI_HAVE_TBB)
+flags_tools_perf        := -DFMT_HEADER_ONLY $(if $(HAVE_ofi),-DTOBI_HAVE_OFI) $(if $(HAVE_verbs),-DTOBI_HAVE_VERBS)
 flags_tools_info        := -DFMT_HEADER_ONLY
 flags_tools_bench_peers := -fopenmp
 
-tool_programs    := $(OUT)/bin/tobi-info $(OUT)/bin/tobi-conform $(OUT)/bin/tobi-bench
+tool_programs    := $(OUT)/bin/tobi-info $(OUT)/bin/tobi-conform $(OUT)/bin/tobi-bench $(OUT)/bin/tobi-perf
 example_programs := $(patsubst tools/examples/%.cc,$(OUT)/examples/%,$(example_sources))
 
 link = $(Q)mkdir -p $(@D) && printf '  %-5s %s\n' LINK $@ && $(CXX) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIB) $(LIBS) $(1)
@@ -20,5 +23,7 @@ $(OUT)/bin/tobi-conform: $(call objects,$(conform_sources)) $(LIB)
 	$(call link)
 $(OUT)/bin/tobi-bench: $(call objects,$(bench_sources)) $(patsubst %.cc,$(OUT)/obj/%.elided.o,$(bench_apps)) $(LIB)
 	$(call link,-fopenmp $(if $(HAVE_tbb),-ltbb))
+$(OUT)/bin/tobi-perf: $(call objects,$(perf_sources)) $(LIB)
+	$(call link,$(if $(HAVE_ofi),-lfabric) $(if $(HAVE_verbs),-libverbs))
 $(OUT)/examples/%: $(OUT)/obj/tools/examples/%.o $(LIB)
 	$(call link)

@@ -25,16 +25,17 @@ layer alloc 'alloc/|libcore/base/|arch/|transports/transport.hpp' alloc
 layer task 'libcore/task/|alloc/|libcore/base/|arch/|transports/transport.hpp|tobi/' libcore/task
 layer 'public headers' 'tobi/' libcore/include
 layer 'examples' 'tobi/' tools/examples
+layer 'tobi-perf' 'tobi/|tools/perf/|transports/transport.hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/perf
 layer 'tobi-bench' 'tobi/|tools/bench/' tools/bench
 
-vendor() {  # HEADER-PATTERN FOLDER
-  say "<$1> appears only in $2" "$(sources arch alloc bootstrap transports libcore tools tests | grep -v "^$2" | xargs -r grep -nE "#include <$1" /dev/null)"
+vendor() {  # HEADER-PATTERN FOLDER [FILES that measure the library by its own calls]
+  say "<$1> appears only in $2${3:+ and $3}" "$(sources arch alloc bootstrap transports libcore tools tests | grep -vE "^($2${3:+|$3})" | xargs -r grep -nE "#include <$1" /dev/null)"
 }
 vendor 'hwloc' arch/topology.cc
 vendor 'jemalloc/' alloc/
-vendor 'infiniband/' transports/verbs/
-vendor 'rdma/' transports/
-vendor 'mpi.h' transports/mpi/
+vendor 'infiniband/' transports/verbs/ tools/perf/raw_verbs
+vendor 'rdma/' transports/ tools/perf/raw_ofi
+vendor 'mpi.h' transports/mpi/ tools/perf/raw_mpi
 vendor 'pmix.h' bootstrap/pmix/
 
 standard='array|bit|cstddef|cstdint|cstring|memory|stdexcept|string|string_view|type_traits|utility'

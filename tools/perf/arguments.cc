@@ -1,0 +1,161 @@
+#include "tools/perf/arguments.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "libcore/base/settings.hpp"
+#include "transports/transport.hpp"
+
+namespace tobi_perf {
+
+namespace {
+
+constexpr std::uint64_t largest_size = std::uint64_t{1} << 30;
+
+struct operation {
+  std::string_view name;
+  std::uint64_t default_size;
+  bool sized;  // --size changes it
+};
+constexpr std::array<operation, 10> operations{{{"get", 8, true},
+                                                {"put", 8, true},
+                                                {"amo-faa", 8, false},
+                                                {"amo-cas", 8, false},
+                                                {"put-notify", 8, true},
+                                                {"chain", 8, true},
+                                                {"rate", 8, false},
+                                                {"bw", 64u << 10, true},
+                                                {"steal", 0, false},
+                                                {"barrier", 0, false}}};
+
+const operation* find(std::string_view name) {
+  const auto* at =
+      std::find_if(operations.begin(), operations.end(), [&](const operation& o) { return o.name == name; });
+  return at == operations.end() ? nullptr : at;
+}
+
+std::string operation_names() {
+  std::string names;
+  for (const operation& o : operations) names.append(names.empty() ? "" : ", ").append(o.name);
+  return names;
+}
+
+// "a,b" to its parts; an empty part is refused, since it is a slip of the hand.
+std::vector<std::string> parts(const std::string& option, const std::string& list) {
+  std::vector<std::string> found;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', at), list.size());
+    found.push_back(list.substr(at, comma - at));
+    if (found.back().empty()) refuse(option + " has an empty part: " + (list.empty() ? "\"\"" : list));
+    at = comma + 1;
+  }
+  return found;
+}
+
+void take_sizes(arguments& a, const operation& o, const std::string& list) {
+  if (list.empty()) {
+    if (o.default_size != 0) a.sizes = {o.default_size};
+    return;
+  }
+  if (!o.sized) {
+    refuse("--size means nothing for " + a.op + (o.default_size != 0 ? ", which is always of 8 bytes" : ""));
+  }
+  for (const std::string& text : parts("--size", list)) {
+    std::uint64_t bytes = 0;
+    if (!tobi::base::parse_size(text, bytes) || bytes == 0 || bytes > largest_size) {
+      refuse("--size: " + text + " is not a size from 1 to 1G, such as 64K");
+    }
+    a.sizes.push_back(bytes);
+  }
+}
+
+void take_transports(arguments& a, std::string list) {
+  if (list.empty()) {
+    list = tobi::base::read_settings().transport;
+    if (list == "auto") list = "shm";
+  }
+  std::string names;
+  for (const auto& entry : tobi::transports::registry()) names.append(names.empty() ? "" : ", ").append(entry.name);
+  for (const std::string& name : parts("--transport", list)) {
+    if ((", " + names + ",").find(", " + name + ",") == std::string::npos) {
+      refuse("the transport " + name + " is not one of " + names);
+    }
+    if (std::find(a.transports.begin(), a.transports.end(), name) != a.transports.end()) {
+      refuse("--transport names " + name + " twice");
+    }
+    a.transports.push_back(name);
+  }
+}
+
+void check_together(const arguments& a) {
+  if (!uses_runtime(a.op)) {
+    if (a.workers != 0) refuse("--workers means something for barrier only");
+    return;
+  }
+  if (a.workers != 0 && a.op != "barrier") refuse("--workers means something for barrier only");
+  if (a.responder_idle) refuse("--responder-idle means nothing for " + a.op + ": its workers all take part");
+  if (a.raw) refuse("--raw means nothing for " + a.op + ": no library has a call for it");
+  if (!a.plot.empty()) refuse("--plot means nothing for " + a.op + ": it has no size");
+}
+
+}  // namespace
+
+void refuse(std::string why) {
+  for (char& c : why) c = c == '\n' ? ' ' : c;  // the user's own words may have line ends
+  std::fprintf(stderr, "tobi-perf: %s (tobi-perf --help says more)\n", why.c_str());
+  std::exit(2);
+}
+
+bool uses_runtime(const std::string& op) { return op == "steal" || op == "barrier"; }
+
+arguments parse(int argc, char** argv) {
+  arguments a;
+  std::string sizes;
+  std::string transports;
+  CLI::App app("What the operations of a transport cost between two processes, beside its library's own calls.",
+               "tobi-perf");
+  app.add_option("operation", a.op, "one of " + operation_names());
+  app.add_option("-s,--size", sizes, "bytes of an operation, or several with commas: 8,64,64K (default: 8; bw: 64K)");
+  app.add_option("-n,--iters", a.iterations, "operations of a row (default: what some tenths of a second allow)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));
+  app.add_option("-w,--warmup", a.warmup, "operations before them that are not counted (default: 100)")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1'000'000'000}));
+  app.add_option("--transport", transports, "which, or several with commas (default: TOBI_TRANSPORT, or shm)");
+  app.add_option("--workers", a.workers, "barrier: how many take part (default: TOBI_WORKERS, or one a core)")
+      ->check(CLI::Range(1, 65535));
+  app.add_flag("--responder-idle", a.responder_idle, "the target sleeps, in place of polling the transport");
+  app.add_flag("--raw", a.raw, "also the shortest loop of the library's own calls, in turn, and the ratio");
+  app.add_flag("--json", a.json, "one JSON object a row");
+  app.add_option("--plot", a.plot, "write median latency against size to this file, as SVG");
+  app.add_flag("--child", a.child)->group("");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    std::exit(app.exit(e));
+  } catch (const CLI::ParseError& e) {
+    const std::string text = e.what();
+    if (e.get_name() == "ArgumentMismatch") {
+      refuse(text.substr(0, text.find(':')) + " takes one value, and is given once");
+    }
+    refuse(text);
+  }
+  if (a.op.empty()) refuse("name an operation first: " + operation_names());
+  const operation* o = find(a.op);
+  if (o == nullptr) refuse(a.op + " is not one of " + operation_names());
+  const auto given_empty = [&](const char* name, const std::string& value) {
+    if (app.count(name) != 0 && value.empty()) refuse(std::string(name) + " takes a value that is not empty");
+  };
+  given_empty("--size", sizes);
+  given_empty("--transport", transports);
+  given_empty("--plot", a.plot);
+  take_sizes(a, *o, sizes);
+  take_transports(a, transports);
+  check_together(a);
+  return a;
+}
+
+}  // namespace tobi_perf

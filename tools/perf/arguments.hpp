@@ -1,0 +1,31 @@
+// What the user asked tobi-perf for. Parsed and checked before any process is started.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tobi_perf {
+
+struct arguments {
+  std::string op;
+  std::vector<std::uint64_t> sizes;
+  std::vector<std::string> transports;
+  std::uint64_t iterations = 0;  // 0: as many as take some tenths of a second
+  std::uint64_t warmup = 100;
+  int workers = 0;  // barrier; 0: the runtime decides
+  bool responder_idle = false;
+  bool raw = false;
+  bool json = false;
+  std::string plot;    // the file, or ""
+  bool child = false;  // this process measures one transport and prints rows for the one that started it
+};
+
+/// Never returns on a bad argument: one sentence on standard error, status 2.
+arguments parse(int argc, char** argv);
+[[noreturn]] void refuse(std::string why);
+
+/// Whether the operation is measured through the public interface, by a program with tasks.
+bool uses_runtime(const std::string& op);
+
+}  // namespace tobi_perf

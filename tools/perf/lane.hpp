@@ -1,0 +1,127 @@
+// A way to do the operations: through a transport, or by a library's own calls. Each lane writes its own loops, so that
+// nothing of one is in the other's time. Two processes use a lane together, rank 0 starts operations on rank 1.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "arch/clock.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "libcore/base/settings.hpp"
+#include "tools/perf/work.hpp"
+#include "transports/transport.hpp"
+
+namespace tobi_perf {
+
+/// Where things are in the region of each rank. The first page holds the word for atomics; then comes what the peer
+/// reads and writes; then what this rank's own operations read from and write to.
+struct layout {
+  static constexpr std::uint64_t word = 0;
+  static constexpr std::uint64_t result = 64;  // where the old value of an atomic goes
+  static constexpr std::uint64_t data = 4096;
+  std::uint64_t local = 0;
+  std::uint64_t total = 0;
+
+  explicit layout(std::uint64_t largest) noexcept {
+    const std::uint64_t half = ((largest < windows ? windows : largest) + 4095) / 4096 * 4096;
+    local = data + half;
+    total = local + half;
+  }
+  // Operations of a window take turns on a few places, all in one cache where they are small.
+  static constexpr std::uint64_t windows = 512u << 10;
+  static std::uint64_t stride(std::uint64_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
+  static std::uint64_t places(std::uint64_t bytes) noexcept {
+    const std::uint64_t fit = (windows / 2) / stride(bytes);
+    return fit > 64 ? 64 : fit < 1 ? 1 : fit;
+  }
+};
+
+/// Two ranks and their memory. Both ranks' memory files are open in both processes.
+struct scene {
+  tobi::bootstrap::bootstrap& job;
+  const tobi::base::settings& settings;
+  layout where;
+  tobi::transports::memory own;
+  int peer_fd;
+  std::uint64_t limit_ns;  // how long one operation may take
+
+  [[nodiscard]] int peer() const noexcept { return 1 - job.rank(); }
+  [[nodiscard]] std::byte* at(std::uint64_t offset) const noexcept {
+    return static_cast<std::byte*>(own.base) + offset;
+  }
+  [[nodiscard]] std::uint64_t* word_at(std::uint64_t offset) const noexcept {
+    return reinterpret_cast<std::uint64_t*>(at(offset));
+  }
+  /// Gives VALUE to the other rank under KEY and answers the other's. Collective.
+  template <class T>
+  [[nodiscard]] T exchange(std::string_view key, const T& value) const {
+    job.put(key, std::as_bytes(std::span(&value, 1)));
+    job.fence();
+    T theirs;
+    std::memcpy(&theirs, job.get(peer(), key).data(), sizeof theirs);
+    return theirs;
+  }
+};
+
+/// The end of waiting for one operation. It looks at the clock once in a few thousand calls only.
+class patience {
+ public:
+  explicit patience(std::uint64_t limit_ns) noexcept : limit_ns_(limit_ns) {}
+  [[nodiscard]] bool over() noexcept { return ++calls_ % 1024 == 0 && is_late(); }
+
+ private:
+  [[gnu::noinline]] bool is_late() noexcept {
+    const std::uint64_t now = tobi::arch::now_ns();
+    if (since_ == 0) since_ = now;
+    return now - since_ > limit_ns_;
+  }
+  std::uint64_t limit_ns_;
+  std::uint64_t since_ = 0;
+  std::uint64_t calls_ = 0;
+};
+
+/// Set when the target may stop responding.
+using stop_flag = std::atomic<std::uint32_t>;
+
+class lane {
+ public:
+  virtual ~lane() = default;
+  /// What is measured, for people: one line, or "".
+  [[nodiscard]] virtual std::string describe() const { return ""; }
+  /// "" when this work can be measured, else why not.
+  [[nodiscard]] virtual std::string unable(const work& w) const = 0;
+  /// Both ranks, before rank 0 starts and rank 1 responds: forgets what an earlier work left.
+  virtual void start(const work& w) = 0;
+  /// Rank 0: COUNT times the work, one behind the other; of a window all at once, then complete. False when the time
+  /// limit is over, after which the lane is of no use.
+  virtual bool initiate(const work& w, std::uint64_t count) = 0;
+  /// Rank 1: what the target has to do while rank 0 works, until STOP is set.
+  virtual void respond(const work& w, const stop_flag& stop) = 0;
+};
+
+/// The byte at the end of a ping or pong, as others may write it at any time.
+inline std::uint8_t last_byte(const std::byte* at, std::uint64_t bytes) noexcept {
+  auto* end = const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(at + bytes - 1));
+  return std::atomic_ref(*end).load(std::memory_order_acquire);
+}
+inline void set_last_byte(std::byte* at, std::uint64_t bytes, std::uint8_t value) noexcept {
+  std::atomic_ref(*reinterpret_cast<std::uint8_t*>(at + bytes - 1)).store(value, std::memory_order_release);
+}
+/// Pings are numbered 1, 2, ... 255, 1, ...: 0 is what start() leaves.
+inline std::uint8_t after(std::uint8_t ping) noexcept { return ping == 255 ? 1 : static_cast<std::uint8_t>(ping + 1); }
+
+/// Operations through FABRIC. Registers and attaches the scene's memory: collective.
+std::unique_ptr<lane> transport_lane(const scene& s, tobi::transports::transport& fabric);
+
+/// The raw loops, one a library. Null, with the reason in WHY_NOT, where there is none or it does not work here: on
+/// both ranks or on none. Collective.
+std::unique_ptr<lane> raw_lane(std::string_view transport, const scene& s, std::string& why_not);
+std::unique_ptr<lane> raw_shm(const scene& s, std::string& why_not);
+std::unique_ptr<lane> raw_ofi(const scene& s, std::string& why_not);
+std::unique_ptr<lane> raw_verbs(const scene& s, std::string& why_not);
+
+}  // namespace tobi_perf

@@ -1,0 +1,87 @@
+// tobi-perf: what an operation costs on each transport. Each transport is measured by a process of its own, one after
+// the other, so that none inherits what another opened, started or bound.
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+
+#include "tools/perf/arguments.hpp"
+#include "tools/perf/measure.hpp"
+#include "tools/perf/report.hpp"
+
+namespace {
+
+using namespace tobi_perf;
+
+std::string command(const arguments& a, const std::string& transport, const std::string& deque) {
+  std::string c =
+      fmt::format("exec env TOBI_TRANSPORT={} {}/proc/{}/exe --child {} --transport {} --warmup {}", transport,
+                  deque.empty() ? "" : "TOBI_DEQUE=" + deque + " ", getpid(), a.op, transport, a.warmup);
+  if (a.iterations != 0) c += fmt::format(" --iters {}", a.iterations);
+  if (a.workers != 0) c += fmt::format(" --workers {}", a.workers);
+  if (a.responder_idle) c += " --responder-idle";
+  if (a.raw) c += " --raw";
+  // Only what differs from the default is named: some operations take no size.
+  std::string sizes;
+  for (const std::uint64_t bytes : a.sizes) sizes += (sizes.empty() ? "" : ",") + std::to_string(bytes);
+  const bool sized = a.op != "rate" && !a.op.starts_with("amo-") && !uses_runtime(a.op);
+  return sized ? c + " --size " + sizes : c;
+}
+
+// Runs one measurement, and prints and keeps its rows. Answers the exit status.
+int gather(const arguments& a, const std::string& transport, const std::string& deque, std::vector<row>& rows) {
+  FILE* out = popen(command(a, transport, deque).c_str(), "r");
+  if (out == nullptr) return 1;
+  char* text = nullptr;
+  std::size_t room = 0;
+  for (ssize_t n = 0; (n = getline(&text, &room, out)) >= 0;) {
+    std::string line(text, static_cast<std::size_t>(n));
+    while (!line.empty() && line.back() == '\n') line.pop_back();
+    row r;
+    if (line.starts_with("# ")) {
+      if (!a.json) fmt::print("{}\n", line);
+    } else if (from_line(line, r)) {
+      print_row(a, r);
+      rows.push_back(r);
+    } else {
+      fmt::print(stderr, "{}\n", line);
+    }
+  }
+  std::free(text);
+  const int ended = pclose(out);
+  const int status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 1;
+  if (status != 0 && status != 2) {
+    fmt::print(stderr, "tobi-perf: the measurement of {} on {} failed with status {}.\n", a.op, transport, status);
+  }
+  return status;
+}
+
+int run(const arguments& a) {
+  if (!a.plot.empty() && !std::ofstream(a.plot)) refuse("--plot: " + a.plot + " cannot be written");
+  print_heading(a);
+  std::vector<row> rows;
+  int worst = 0;
+  const std::vector<const char*> deques = a.op == "steal" ? std::vector{"steal_word", "the"} : std::vector{""};
+  for (const std::string& transport : a.transports) {
+    for (const char* deque : deques) {
+      worst = std::max(worst, gather(a, transport, deque, rows));
+    }
+  }
+  if (!a.plot.empty() && !write_plot(a.plot, "tobi-perf " + a.op, rows)) {
+    fmt::print(stderr, "tobi-perf: the plot could not be written to {}; is the file system full?\n", a.plot);
+    return 1;
+  }
+  return worst;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const arguments a = parse(argc, argv);
+  if (!a.child) return run(a);
+  return uses_runtime(a.op) ? measure_runtime(a) : measure_operations(a);
+}

@@ -1,0 +1,85 @@
+#include "tools/perf/report.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+
+#include "libcore/base/settings.hpp"
+
+namespace tobi_perf {
+
+namespace {
+
+// What a sample of the operation is, in words: the numbers say nothing without it.
+std::string meaning(const std::string& op) {
+  if (op == "get") return "get: round trip, until the bytes are here";
+  if (op == "put") {
+    return "put: post and flush, until it is complete at the target; put-oneway: half of a ping-pong in which the "
+           "target\n"
+           "polls its memory and answers with a put";
+  }
+  if (op == "amo-faa") return "amo-faa: fetch-and-add, round trip";
+  if (op == "amo-cas") return "amo-cas: compare-and-swap that succeeds, round trip";
+  if (op == "put-notify") return "put-notify: one way, half of a ping-pong of puts with notices";
+  if (op == "chain") return "chain: {compare-and-swap, get of 8 bytes, get of the size} posted together, round trip";
+  if (op == "rate") return "rate: puts of 8 bytes, posted as long as the transport takes them; time of one of a window";
+  if (op == "bw") return "bw: gets and puts posted as long as the transport takes them; time of one of a window";
+  if (op == "steal")
+    return "steal: of a continuation that is there, first operation to frame in place; samples are means of a run";
+  return "barrier: of all workers, as rank 0 sees it";
+}
+
+// Three digits that mean something, whatever the magnitude.
+std::string number(double value) {
+  if (value >= 99.995) return fmt::format("{:.1f}", value);
+  return fmt::format("{:.{}f}", value, value >= 9.9995 ? 2 : value >= 0.99995 ? 3 : 4);
+}
+std::string scaled(double a_second, double step, std::array<const char*, 4> units) {
+  std::size_t u = 0;
+  while (a_second >= step && u + 1 < units.size()) {
+    a_second /= step;
+    ++u;
+  }
+  return fmt::format("{:.2f} {}", a_second, units[u]);
+}
+
+}  // namespace
+
+void print_heading(const arguments& a) {
+  if (a.json) return;
+  fmt::print("{}\n", meaning(a.op));
+  fmt::print("{:<17}{:<10}{:>6} {:>4}{:>12}{:>10}{:>10}{:>10}{:>10}{:>10}{:>14}{:>12}{}\n", "op", "transport", "size",
+             "raw", "iterations", "min us", "median", "mean", "p99", "p99.9", "bandwidth", "rate /s",
+             a.raw ? "  ratio tobi/raw" : "");
+  std::fflush(stdout);
+}
+
+void print_row(const arguments& a, const row& r) {
+  if (a.json) {
+    if (!r.note.empty()) {
+      fmt::print(stderr, "tobi-perf: {} on {}{} is not measured: {}.\n", r.op, r.transport, r.raw ? " raw" : "",
+                 r.note);
+    }
+    fmt::print("{}\n", to_json(r).dump());
+    std::fflush(stdout);
+    return;
+  }
+  fmt::print("{:<17}{:<10}{:>6} {:>4}", r.op, r.transport, r.size ? tobi::base::format_size(*r.size) : "-",
+             r.raw ? "raw" : "");
+  if (r.ns) {
+    const double median_ns = r.ns->median > 0 ? r.ns->median : 1e-3;
+    fmt::print(
+        "{:>12}{:>10}{:>10}{:>10}{:>10}{:>10}{:>14}{:>12}", r.iterations, number(r.ns->min / 1000),
+        number(r.ns->median / 1000), number(r.ns->mean / 1000), number(r.ns->p99 / 1000), number(r.ns->p999 / 1000),
+        r.size ? scaled(static_cast<double>(*r.size) * 1e9 / median_ns, 1000, {"B/s", "kB/s", "MB/s", "GB/s"}) : "-",
+        scaled(1e9 / median_ns, 1000, {"", "k", "M", "G"}));
+    if (r.ratio) fmt::print("{:>16.3f}", *r.ratio);
+    fmt::print("\n");
+  } else {
+    fmt::print("  not measured: {}\n", r.note);
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace tobi_perf

@@ -1,0 +1,269 @@
+// The operations through the contract of transports/transport.hpp.
+#include <array>
+#include <cstring>
+
+#include "libcore/base/log.hpp"
+#include "tools/perf/lane.hpp"
+
+namespace tobi_perf {
+
+namespace {
+
+namespace base = tobi::base;
+using tobi::status;
+using tobi::transports::capabilities;
+using tobi::transports::notice;
+using tobi::transports::op;
+using tobi::transports::op_kind;
+using tobi::transports::region_id;
+using tobi::transports::region_key;
+using tobi::transports::transport;
+
+[[noreturn]] void give_up(const transport& fabric, const char* call, status s) {
+  base::fatal("the transport " + std::string(fabric.name()) + " answered " + std::string(to_string(s)) + " to " + call +
+              ".");
+}
+
+class through_transport final : public lane {
+ public:
+  through_transport(const scene& s, transport& fabric) : s_(s), fabric_(fabric) { connect(); }
+
+  std::string describe() const override { return fabric_.describe(); }
+  std::string unable(const work& w) const override;
+  void start(const work& w) override;
+  bool initiate(const work& w, std::uint64_t count) override;
+  void respond(const work& w, const stop_flag& stop) override;
+
+ private:
+  void connect();
+  op put_op(std::uint64_t bytes) const {
+    return {op_kind::put, false, region_, s_.where.data, s_.at(s_.where.local), bytes, 0, 0};
+  }
+  op get_op(std::uint64_t bytes) const {
+    return {op_kind::get, false, region_, s_.where.data, s_.at(s_.where.local), bytes, 0, 0};
+  }
+  op swap_op() const {
+    return {op_kind::compare_swap, false, region_, s_.where.word, s_.at(s_.where.result), 8, expected_ + 1, expected_};
+  }
+
+  bool post(std::span<const op> ops) noexcept {
+    patience p(s_.limit_ns);
+    status got;
+    while ((got = fabric_.post(peer_, ops)) == status::again) {
+      fabric_.progress();
+      if (p.over()) return false;
+    }
+    if (got != status::ok) give_up(fabric_, "an operation", got);
+    return true;
+  }
+  bool flush() noexcept {
+    patience p(s_.limit_ns);
+    status got;
+    while ((got = fabric_.flush(peer_)) == status::again) {
+      if (p.over()) return false;
+    }
+    if (got != status::ok) give_up(fabric_, "a flush", got);
+    return true;
+  }
+  // COUNT times the same chain, each complete before the next.
+  bool repeat(std::span<const op> ops, std::uint64_t count) noexcept {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (!post(ops) || !flush()) return false;
+    }
+    return true;
+  }
+  bool swaps(std::uint64_t count, std::uint64_t bytes) noexcept;
+  bool window(op one, std::uint64_t count) noexcept;
+  bool pings(std::uint64_t bytes, std::uint64_t count) noexcept;
+  bool notices(std::uint64_t bytes, std::uint64_t count) noexcept;
+  void answer_pings(std::uint64_t bytes, const stop_flag& stop) noexcept;
+  void answer_notices(std::uint64_t bytes, const stop_flag& stop) noexcept;
+  bool send_notice(const op& one) noexcept;
+
+  const scene& s_;
+  transport& fabric_;
+  int peer_ = 0;
+  region_id region_ = 0;
+  std::uint8_t ping_ = 0;
+  std::uint64_t expected_ = 0;
+};
+
+void through_transport::connect() {
+  peer_ = s_.peer();
+  region_key key;
+  if (const status got = fabric_.register_memory(s_.own, key); got != status::ok)
+    give_up(fabric_, "register_memory", got);
+  const std::string address = fabric_.address();
+  s_.job.put("address", std::as_bytes(std::span(address.data(), address.size())));
+  const region_key theirs = s_.exchange("key", key);
+  std::vector<std::string> addresses;
+  for (int r = 0; r < s_.job.size(); ++r) {
+    const auto bytes = s_.job.get(r, "address");
+    addresses.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  if (const status got = fabric_.connect(addresses); got != status::ok) give_up(fabric_, "connect", got);
+  if (const status got = fabric_.attach(peer_, theirs, region_); got != status::ok) give_up(fabric_, "attach", got);
+}
+
+std::string through_transport::unable(const work& w) const {
+  const capabilities& c = fabric_.caps();
+  const auto lacks = [&](const char* what) { return "the transport does not claim " + std::string(what); };
+  if (w.bytes > c.put_max) return "the transport moves at most " + base::format_size(c.put_max) + " at once";
+  if (w.bytes % c.alignment != 0) return "the transport wants multiples of " + std::to_string(c.alignment) + " bytes";
+  if (w.what == step::fetch_add && !c.fetch_add) return lacks("fetch_add");
+  if ((w.what == step::compare_swap || w.what == step::chain) && !c.compare_swap) return lacks("compare_swap");
+  if (w.what == step::chain && (!c.chain || c.chain_max < 3)) return lacks("chains of three operations");
+  if (w.what == step::notify && !c.put_notify) return lacks("put_notify");
+  if (w.what == step::notify && w.bytes > s_.where.total) return lacks("notices of this size");
+  return "";
+}
+
+void through_transport::start(const work& w) {
+  ping_ = 0;
+  set_last_byte(s_.at(s_.where.data), w.bytes, 0);
+}
+
+bool through_transport::initiate(const work& w, std::uint64_t count) {
+  switch (w.what) {
+    case step::get: {
+      const std::array ops{get_op(w.bytes)};
+      return repeat(ops, count);
+    }
+    case step::put: {
+      const std::array ops{put_op(w.bytes)};
+      return repeat(ops, count);
+    }
+    case step::fetch_add: {
+      const std::array ops{op{op_kind::fetch_add, false, region_, s_.where.word, s_.at(s_.where.result), 8, 1, 0}};
+      return repeat(ops, count);
+    }
+    case step::compare_swap:
+      return swaps(count, 0);
+    case step::chain:
+      return swaps(count, w.bytes);
+    case step::get_window:
+      return window(get_op(w.bytes), count);
+    case step::put_window:
+      return window(put_op(w.bytes), count);
+    case step::ping_pong:
+      return pings(w.bytes, count);
+    case step::notify:
+      return notices(w.bytes, count);
+  }
+  return false;
+}
+
+// A compare-and-swap alone, or with BYTES the chain that begins with it. One that fails has found the value for the
+// next.
+bool through_transport::swaps(std::uint64_t count, std::uint64_t bytes) noexcept {
+  op word = get_op(8);
+  word.remote = s_.where.word;
+  word.local = s_.at(s_.where.result + 8);
+  std::array ops{swap_op(), word, get_op(bytes)};
+  const std::size_t posted = bytes == 0 ? 1 : ops.size();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    ops[0].expected = expected_;
+    ops[0].operand = expected_ + 1;
+    if (!post({ops.data(), posted}) || !flush()) return false;
+    const std::uint64_t found = *s_.word_at(s_.where.result);
+    expected_ = found == expected_ ? expected_ + 1 : found;
+  }
+  return true;
+}
+
+bool through_transport::window(op one, std::uint64_t count) noexcept {
+  const std::uint64_t places = layout::places(one.bytes);
+  const std::uint64_t stride = layout::stride(one.bytes);
+  const std::uint64_t remote = one.remote;
+  auto* const local = static_cast<std::byte*>(one.local);
+  std::uint64_t place = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    one.remote = remote + place * stride;
+    one.local = local + place * stride;
+    if (!post({&one, 1})) return false;
+    if (++place == places) place = 0;
+  }
+  return flush();
+}
+
+bool through_transport::pings(std::uint64_t bytes, std::uint64_t count) noexcept {
+  const op one = put_op(bytes);
+  const std::byte* inbox = s_.at(s_.where.data);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    ping_ = after(ping_);
+    set_last_byte(static_cast<std::byte*>(one.local), bytes, ping_);
+    if (!post({&one, 1})) return false;
+    patience p(s_.limit_ns);
+    while (last_byte(inbox, bytes) != ping_) {
+      fabric_.progress();
+      if (p.over()) return false;
+    }
+    if (!flush()) return false;  // the buffer is used again
+  }
+  return true;
+}
+
+void through_transport::answer_pings(std::uint64_t bytes, const stop_flag& stop) noexcept {
+  const op one = put_op(bytes);
+  const std::byte* inbox = s_.at(s_.where.data);
+  for (std::uint8_t ping = 1;; ping = after(ping)) {
+    while (last_byte(inbox, bytes) != ping) {
+      fabric_.progress();
+      if (stop.load(std::memory_order_relaxed) != 0) return;
+    }
+    set_last_byte(static_cast<std::byte*>(one.local), bytes, ping);
+    if (!post({&one, 1}) || !flush()) base::fatal("an answer was not completed in time.");
+  }
+}
+
+bool through_transport::send_notice(const op& one) noexcept {
+  patience p(s_.limit_ns);
+  status got;
+  while ((got = fabric_.put_notify(peer_, one, 1)) == status::again) {
+    fabric_.progress();
+    if (p.over()) return false;
+  }
+  if (got != status::ok) give_up(fabric_, "put_notify", got);
+  return true;
+}
+
+bool through_transport::notices(std::uint64_t bytes, std::uint64_t count) noexcept {
+  const op one = put_op(bytes);
+  notice n;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (!send_notice(one)) return false;
+    patience p(s_.limit_ns);
+    while (fabric_.poll_notice(n) != status::ok) {
+      if (p.over()) return false;
+      fabric_.progress();
+    }
+    if (!flush()) return false;
+  }
+  return true;
+}
+
+void through_transport::answer_notices(std::uint64_t bytes, const stop_flag& stop) noexcept {
+  const op one = put_op(bytes);
+  notice n;
+  while (stop.load(std::memory_order_relaxed) == 0) {
+    if (fabric_.poll_notice(n) != status::ok) {
+      fabric_.progress();
+      continue;
+    }
+    if (!send_notice(one) || !flush()) base::fatal("an answer was not completed in time.");
+  }
+}
+
+void through_transport::respond(const work& w, const stop_flag& stop) {
+  if (w.what == step::ping_pong) return answer_pings(w.bytes, stop);
+  if (w.what == step::notify) return answer_notices(w.bytes, stop);
+  while (stop.load(std::memory_order_relaxed) == 0) fabric_.progress();
+}
+
+}  // namespace
+
+std::unique_ptr<lane> transport_lane(const scene& s, transport& fabric) {
+  return std::make_unique<through_transport>(s, fabric);
+}
+
+}  // namespace tobi_perf

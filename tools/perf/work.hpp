@@ -1,0 +1,62 @@
+// The words of a measurement: what is done over and over, and what came out of it as one row.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tobi_perf {
+
+/// What rank 0 does with the memory of rank 1, and how a single one of them ends.
+enum class step : std::uint8_t {
+  get,           // round trip
+  put,           // until it is complete at the target
+  ping_pong,     // a put that the target sees in its memory and answers with a put; a sample is half of it
+  notify,        // the same with put_notify and poll_notice
+  fetch_add,     // round trip
+  compare_swap,  // round trip; it succeeds
+  chain,         // {compare_swap, get 8, get} posted together
+  get_window,    // many posted before the first has to be complete
+  put_window,
+};
+
+struct work {
+  step what = step::get;
+  std::uint64_t bytes = 8;
+};
+constexpr bool is_window(step s) noexcept { return s == step::get_window || s == step::put_window; }
+constexpr bool needs_answers(step s) noexcept { return s == step::ping_pong || s == step::notify; }
+constexpr bool is_atomic(step s) noexcept {
+  return s == step::fetch_add || s == step::compare_swap || s == step::chain;
+}
+
+/// Of one operation, in nanoseconds.
+struct summary {
+  double min = 0, median = 0, mean = 0, p99 = 0, p999 = 0;
+};
+/// SAMPLES must not be empty.
+summary summarize(std::vector<double> samples);
+
+/// One line of the table, or why there is none.
+struct row {
+  std::string op;
+  std::string transport;
+  std::optional<std::uint64_t> size;
+  bool raw = false;
+  std::uint64_t iterations = 0;
+  std::uint64_t operations_a_sample = 1;
+  std::optional<summary> ns;    // none: not measured, and `note` says why
+  std::optional<double> ratio;  // raw rows: the median of the transport divided by this one
+  std::string note;
+};
+
+/// For the process that gathers the rows.
+std::string to_line(const row& r);
+/// False when LINE is not a row.
+bool from_line(const std::string& line, row& r);
+/// For programs: the documented fields and no others.
+nlohmann::ordered_json to_json(const row& r);
+
+}  // namespace tobi_perf

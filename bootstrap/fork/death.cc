@@ -115,15 +115,16 @@ void on_child(int signal, siginfo_t* info, void* context) noexcept {
     if (m.state.load(std::memory_order_acquire) != phase::running) continue;
     int status = how.si_status;
     const bool first = page->claim_report();
+    const std::uint32_t aborting = page->aborting.load(std::memory_order_acquire);
     if (how.si_code == CLD_EXITED) {
-      const std::uint32_t aborting = page->aborting.load(std::memory_order_acquire);
       if (first && aborting == 0) say_exited(rank, status);
-      if (aborting != 0) status = static_cast<int>(aborting - 1);
-      if (status == 0) status = 1;
     } else {
       if (first) say_killed(rank, status);
       status = 128 + status;
     }
+    // The status of an abort is the job's, also when what we see is a child that the abort has killed.
+    if (aborting != 0) status = static_cast<int>(aborting - 1);
+    if (status == 0) status = 1;
     kill_children();
     _exit(status);
   }

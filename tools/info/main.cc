@@ -10,6 +10,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "arch/clock.hpp"
@@ -288,11 +289,17 @@ int main(int argc, char** argv) {
     for (json& line : transports_json(job)) lines.push_back(std::move(line));
   }
   for (const base::setting_row& row : base::settings_table()) lines.push_back(setting_json(row));
-  if (as_json) {
-    for (const json& line : lines) fmt::print("{}\n", line.dump(-1, ' ', false, json::error_handler_t::replace));
-  } else {
-    print_for_people(lines);
+  bool written = true;
+  try {  // fmt throws as soon as the buffer cannot be emptied
+    if (as_json) {
+      for (const json& line : lines) fmt::print("{}\n", line.dump(-1, ' ', false, json::error_handler_t::replace));
+    } else {
+      print_for_people(lines);
+    }
+  } catch (const std::system_error&) {
+    written = false;
   }
-  if (std::fflush(stdout) != 0) base::fatal("tobi-info could not write all of its output.", base::exit_failure);
+  if (std::fflush(stdout) != 0 || !written)
+    base::fatal("tobi-info could not write all of its output.", base::exit_failure);
   return 0;
 }

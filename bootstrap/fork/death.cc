@@ -127,15 +127,16 @@ void on_child(int signal, siginfo_t* info, void* context) noexcept {
     if (m.state.load(std::memory_order_acquire) != phase::running) continue;
     int status = how.si_status;
     const bool first = claim_report();
+    const std::uint32_t aborting = page->aborting.load(std::memory_order_acquire);
     if (how.si_code == CLD_EXITED) {
-      const std::uint32_t aborting = page->aborting.load(std::memory_order_acquire);
       if (first && aborting == 0) say_exited(child, status);
-      if (aborting != 0) status = static_cast<int>(aborting - 1);
-      if (status == 0) status = 1;
     } else {
       if (first) say_killed(child, status);
       status = 128 + status;
     }
+    // The status of an abort is the job's, also when what we see is a child that the abort has killed.
+    if (aborting != 0) status = static_cast<int>(aborting - 1);
+    if (status == 0) status = 1;
     kill_children();
     leave(status);
   }

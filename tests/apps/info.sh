@@ -41,7 +41,7 @@ count() { grep -c -- "$1" "$out"; }
 run "$info"; status=$?
 all "it tells version, machine, transports and settings, and complains of nothing" '[ $status -eq 0 ]' silent \
   'says "^Tobiuo [0-9]"' 'says "^machine"' 'says "^  cores .* usable of "' 'says "locked memory"' \
-  'says "^transports"' 'says "^  self "' 'says "^  shm "' 'says "^settings"' 'says "^  TOBI_WORKERS "'
+  'says "^transports"' 'says "^  self "' 'says "^  shm "' 'says "^  sim "' 'says "^settings"' 'says "^  TOBI_WORKERS "'
 all "each transport says whether it is usable, and one is chosen" '[ "$(count "^  *\(not \)\{0,1\}usable")" -ge 2 ]' \
   '[ "$(count "usable, and chosen for a job")" -eq 1 ]'
 
@@ -57,6 +57,14 @@ all "a setting of the environment is shown with its value in force and its sourc
 
 run TOBI_WORKERS=1 "$info"
 all "the choice of a transport follows the number of workers" 'says "chosen for a job of 1 worker$"'
+for workers in 1 2; do
+  run TOBI_WORKERS=$workers "$info" --json
+  all "the simulated transport is usable, and not chosen unless it is asked for ($workers workers)" \
+    'says "\"name\":\"sim\",.*\"usable\":true,.*\"chosen\":false"'
+done
+run TOBI_WORKERS=2 TOBI_TRANSPORT=sim "$info" --json
+all "TOBI_TRANSPORT=sim chooses the simulated transport" 'says "\"name\":\"sim\",.*\"chosen\":true"' \
+  'says "\"amo_scope\":\"domain\""'
 run TOBI_WORKERS=2 TOBI_TRANSPORT=self "$info"; status=$?
 all "a transport that cannot serve the job says why, and nothing else is chosen in its place" '[ $status -eq 0 ]' \
   'says "not usable for a job of 2 workers: it serves a job of one worker"' '! says "and chosen for"'
@@ -73,8 +81,9 @@ all "--json prints one object a line" '[ $status -eq 0 ]' silent '[ "$(count "^{
 for kind in version machine pages; do
   all "--json has one object of kind $kind" '[ "$(count "^{\"kind\":\"$kind\"")" -eq 1 ]'
 done
-all "--json has self and shm, and as many settings as the table" '[ "$(count "\"kind\":\"setting\"")" -eq "$rows" ]' \
-  'says "\"kind\":\"transport\",\"name\":\"self\""' 'says "\"kind\":\"transport\",\"name\":\"shm\""'
+all "--json has self, shm and sim, and as many settings as the table" '[ "$(count "\"kind\":\"setting\"")" -eq "$rows" ]' \
+  'says "\"kind\":\"transport\",\"name\":\"self\""' 'says "\"kind\":\"transport\",\"name\":\"shm\""' \
+  'says "\"kind\":\"transport\",\"name\":\"sim\""'
 all "--json tells capabilities as values" 'says "\"fetch_add\":true"' 'says "\"amo_scope\":\"host\""' 'says "\"chain_max\":[1-9]"'
 run "$info" --json --settings
 all "--json --settings is the settings alone" '[ "$(wc -l < "$out")" -eq "$rows" ]' \
@@ -112,7 +121,7 @@ for bad in -3 0 1e9 1000000000 99999999999999999999 two ''; do
 done
 refused "more workers than the machine is good for" "60000 workers are more than 64 for each" TOBI_WORKERS=60000 "$info"
 refused "TOBI_DEQUE=foo" "TOBI_DEQUE=foo is not one of steal_word, the\." TOBI_DEQUE=foo "$info"
-refused "TOBI_TRANSPORT=foo" "TOBI_TRANSPORT=foo is not one of auto, self, shm.*\." TOBI_TRANSPORT=foo "$info"
+refused "TOBI_TRANSPORT=foo" "TOBI_TRANSPORT=foo is not one of auto, self, shm, .*sim.*\." TOBI_TRANSPORT=foo "$info"
 for bad in 1K 129M -1 64Q ''; do
   refused "TOBI_STACK_SIZE=$bad" "is not a size from 64K to 128M" TOBI_STACK_SIZE="$bad" "$info"
 done

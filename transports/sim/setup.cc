@@ -101,10 +101,6 @@ std::unique_ptr<transport> create(const context& where) {
   if (const std::string wrong = read_modes(where.settings, chosen); !wrong.empty()) {
     base::fatal(wrong + ".", base::exit_usage);
   }
-  const std::string again = replay(where.settings, chosen);
-  if (where.rank == 0)
-    base::log(base::log_level::info, "sim has the seed " + std::to_string(chosen.seed) + ": " + again);
-  base::set_fatal_note("this job ran over the simulated transport; to replay its decisions: " + again);
   return std::make_unique<sim_transport>(where, chosen);
 }
 
@@ -114,6 +110,7 @@ sim_transport::sim_transport(const context& where, const modes& chosen)
       modes_(chosen),
       // Ranks must not make the same decisions; multiplied, so that no seed's rank 1 is the next seed's rank 0.
       rng_((chosen.seed + 1) * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(where.rank) * 0xd1342543de82ef95),
+      replay_(replay(where.settings, chosen)),
       memory_("sim", where.rank, where.size),
       links_(static_cast<std::size_t>(where.size)) {
   caps_.put_notify = true;
@@ -143,6 +140,7 @@ sim_transport::sim_transport(const context& where, const modes& chosen)
 }
 
 sim_transport::~sim_transport() {
+  base::set_fatal_note("");
   for (std::size_t r = 0; r < links_.size(); ++r) {
     if (links_[r].process >= 0) close(links_[r].process);
     if (links_[r].nic != nullptr && static_cast<int>(r) != rank_) munmap(links_[r].nic, sizeof(nic_page));
@@ -163,6 +161,11 @@ std::string sim_transport::address() const {
 
 status sim_transport::connect(std::span<const std::string> addresses) {
   if (addresses.size() != links_.size()) return status::invalid;
+  // Now it is certain that a job runs over this.
+  if (rank_ == 0) {
+    base::log(base::log_level::info, "sim has the seed " + std::to_string(modes_.seed) + ": " + replay_ + ".");
+  }
+  base::set_fatal_note("this job ran over the simulated transport; to replay its decisions: " + replay_);
   for (int r = 0; r < size_; ++r) {
     const std::string& where = addresses[static_cast<std::size_t>(r)];
     memory_name name;

@@ -130,6 +130,7 @@ class sim_transport final : public transport {
   modes modes_;
   capabilities caps_;
   base::rng rng_;
+  std::string replay_;  // the settings that make the same decisions
   peer_memory memory_;
   int nic_fd_ = -1;
   nic_page* nic_ = nullptr;

@@ -282,7 +282,7 @@ std::unique_ptr<bootstrap> fork_workers(plan spread, std::unique_ptr<exchange> l
   base::set_log_identity(static_cast<int>(page.first) + member);
   watch(page, static_cast<std::uint32_t>(member), spread);
   if (launcher != nullptr) set_launcher(launcher.get(), spread);
-  base::set_fatal_hook([](int status) { end_job(status); });
+  base::set_fatal_hook([](int status) { end_job(status); }, claim_report);
   if (member == 0 && page.total > 1) on_exit(at_exit, &page);
   block_signals(false);
   return std::make_unique<fork_bootstrap>(page, std::move(spread), member, std::move(launcher));

@@ -18,6 +18,7 @@ constexpr std::size_t line_max = 4096;
 
 log_level threshold = log_level::warn;
 void (*fatal_hook)(int) = nullptr;
+bool (*fatal_speaks)() noexcept = nullptr;
 // A plain array, not a string: signal handlers read it.
 std::array<char, 320> identity{};
 std::size_t identity_bytes = 0;
@@ -91,11 +92,16 @@ void log_fatal_note() {
   if (fatal_note_bytes != 0) log(log_level::error, {fatal_note.data(), fatal_note_bytes});
 }
 
-void set_fatal_hook(void (*hook)(int exit_status)) noexcept { fatal_hook = hook; }
+void set_fatal_hook(void (*hook)(int exit_status), bool (*speaks)() noexcept) noexcept {
+  fatal_hook = hook;
+  fatal_speaks = speaks;
+}
 
 void fatal(std::string_view message, int exit_status) {
-  log(log_level::error, message);
-  log_fatal_note();
+  if (fatal_speaks == nullptr || fatal_speaks()) {
+    log(log_level::error, message);
+    log_fatal_note();
+  }
   if (fatal_hook != nullptr) fatal_hook(exit_status);
   _exit(exit_status);
 }

@@ -32,8 +32,10 @@ void set_fatal_note(std::string_view note);
 /// For a signal handler that says itself why the process ends.
 void log_fatal_note();
 
-/// What fatal() calls after it has printed, instead of _exit: the bootstrap's abort. It must not return.
-void set_fatal_hook(void (*hook)(int exit_status)) noexcept;
+/// What fatal() calls after it has printed, instead of _exit: the bootstrap's abort. It must not return. Where SPEAKS
+/// is given and answers false, fatal() prints nothing: another worker has said why the job ends, and what several find
+/// at once is one mistake.
+void set_fatal_hook(void (*hook)(int exit_status), bool (*speaks)() noexcept = nullptr) noexcept;
 
 /// An assertion that stays in release builds: cheap, and it says why.
 #define TOBI_ASSERT(condition, why) \

@@ -55,6 +55,8 @@ all "with a move at every fork" '[ $status -eq 0 ]' 'says 610'
 run 60 $(mpirun -n 2 -x TOBI_WORKERS=3) "$bench" fib
 all "workers that cannot be shared out are an error that says so once" '[ $status -eq 2 ]' '! says result' \
   '[ "$(grep -c "3 workers on .* cannot be shared equally by the 2 processes" "$err")" -eq 1 ]'
+run 60 $(mpirun -n 4 -x TOBI_TRANSPORT=pigeon) "$bench" fib
+all "a mistake that every process finds is one message" '[ $status -eq 2 ]' '[ "$(grep -c "^tobi: .*pigeon is not" "$err")" -eq 1 ]'
 
 # --- what cannot be one job ---
 run 60 $(mpirun -n 1) "$examples/fib" : -n 1 "$examples/pi"

@@ -44,7 +44,7 @@ all:
 	$(Q)test -f build/config.mk || CXX=$(CXX) .ci/configure
 	$(Q)$(MAKE) --no-print-directory build-all
 build-all: libraries programs
-libraries: $(LIB) $(SO) $(OUT)/lib/tobi.pc $(OUT)/lib/cmake/tobi/tobiConfig.cmake
+libraries: $(LIB) $(SO) $(mpi_plugins) $(OUT)/lib/tobi.pc $(OUT)/lib/cmake/tobi/tobiConfig.cmake
 programs: $(tool_programs) $(example_programs)
 tests: $(test_programs)
 
@@ -90,7 +90,7 @@ bench:
 install: all
 	$(Q)mkdir -p $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/cmake $(DESTDIR)$(PREFIX)/bin
 	$(Q)cp -r libcore/include/tobi $(DESTDIR)$(PREFIX)/include/
-	$(Q)cp -P $(LIB) $(SO) $(OUT)/lib/libtobi.so.0 $(OUT)/lib/libtobi.so $(DESTDIR)$(PREFIX)/lib/
+	$(Q)cp -P $(LIB) $(SO) $(OUT)/lib/libtobi.so.0 $(OUT)/lib/libtobi.so $(mpi_plugins) $(DESTDIR)$(PREFIX)/lib/
 	$(Q)sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' libcore/tobi.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tobi.pc
 	$(Q)cp -r $(OUT)/lib/cmake/tobi $(DESTDIR)$(PREFIX)/lib/cmake/
 	$(Q)cp $(tool_programs) $(DESTDIR)$(PREFIX)/bin/

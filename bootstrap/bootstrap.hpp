@@ -46,6 +46,9 @@ class exchange {
   /// Says that this rank needs the others no more: its death is no longer the job's. Collective.
   virtual void finalize() = 0;
 
+  /// Whether a process that has joined may fork workers: some libraries do not survive it.
+  [[nodiscard]] virtual bool may_fork() const noexcept { return true; }
+
   /// From now on HANDLER is called when another rank dies, where the launcher tells. One that ends the job by itself
   /// needs no handler.
   virtual void watch(loss_handler handler) { (void)handler; }

@@ -1,4 +1,4 @@
-lib_sources += bootstrap/start.cc bootstrap/clients.cc bootstrap/layout.cc bootstrap/fixed_addresses.cc bootstrap/canary.cc \
+lib_sources += bootstrap/mpi/loader.cc bootstrap/start.cc bootstrap/clients.cc bootstrap/layout.cc bootstrap/fixed_addresses.cc bootstrap/canary.cc \
                bootstrap/other_threads.cc bootstrap/neighbours.cc bootstrap/fork/fork.cc bootstrap/fork/death.cc \
                $(if $(HAVE_pmix),bootstrap/pmix/pmix.cc bootstrap/pmix/library.cc)
 pmix_flags           := $(if $(HAVE_pmix),-DTOBI_HAVE_PMIX $(patsubst -I%,-isystem%,$(shell pkg-config --cflags-only-I pmix)))

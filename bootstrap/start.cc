@@ -6,7 +6,9 @@
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/clients.hpp"
 #include "bootstrap/layout.hpp"
+#include "bootstrap/mpi/loader.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/base/mpi_plugin.hpp"
 
 #ifdef TOBI_HAVE_PMIX
 #include "bootstrap/pmix/pmix.hpp"
@@ -23,6 +25,9 @@ bool is_set(const char* name) {
 int number(const char* name) { return is_set(name) ? std::atoi(std::getenv(name)) : 0; }
 
 bool pmix_is_there() { return is_set("PMIX_RANK") && is_set("PMIX_NAMESPACE"); }
+
+// Slurm's own PMI looks like MPICH's launcher, and is not.
+bool mpi_is_there() { return base::started_by_mpi() && !is_set("SLURM_PROCID"); }
 
 constexpr const char* good_launchers = "start the program with srun --mpi=pmix, mpirun or prterun";
 
@@ -41,7 +46,10 @@ struct entrance {
   const char* missing;  // what is wrong when it was not
   std::unique_ptr<exchange> (*join)();
 };
-constexpr entrance entrances[] = {{"pmix", pmix_is_there, "PMIX_RANK is not set", join_pmix}};
+constexpr entrance entrances[] = {
+    {"pmix", pmix_is_there, "PMIX_RANK is not set", join_pmix},
+    {"mpi", mpi_is_there, "no launcher of Open MPI or MPICH has started this process", mpi::join},
+};
 
 // Launchers that nothing above can join: who they are, and how many processes they started.
 void refuse_strangers() {
@@ -63,6 +71,11 @@ std::unique_ptr<bootstrap> enter(const entrance& by, int wanted, int cores) {
   const layout mine = own_layout();  // before the launcher's library is loaded: its place does not matter
   std::unique_ptr<exchange> launcher = by.join();
   plan spread = agree(*launcher, mine, wanted, cores);
+  if (!launcher->may_fork() && spread.workers(spread.self) > 1) {
+    base::fatal("processes of " + std::string(launcher->name()) + " cannot fork more workers: start " +
+                    std::to_string(spread.first.back()) + " processes, or leave TOBI_WORKERS alone.",
+                base::exit_usage);
+  }
   return fork_workers(std::move(spread), std::move(launcher));
 }
 
@@ -96,6 +109,7 @@ std::vector<way> ways() {
   by_pmix.why_not = found.why_not;
 #endif
   all.push_back(by_pmix);
+  all.push_back({"mpi", "mpirun or mpiexec of Open MPI or MPICH, without PMIx", "", mpi::why_not()});
   return all;
 }
 

@@ -1,4 +1,4 @@
-lib_sources += transports/select.cc transports/self/setup.cc transports/self/datapath.cc \
+lib_sources += transports/select.cc transports/mpi/loader.cc transports/self/setup.cc transports/self/datapath.cc \
                transports/shm/setup.cc transports/shm/datapath.cc transports/peer_memory.cc \
                transports/sim/setup.cc transports/sim/datapath.cc transports/sim/nic.cc transports/route/route.cc \
                transports/soft/amo.cc transports/soft/amo_server.cc transports/soft/board.cc \
@@ -13,3 +13,19 @@ ifdef HAVE_verbs
 lib_sources += transports/verbs/library.cc transports/verbs/device.cc transports/verbs/wireup.cc transports/verbs/setup.cc \
                transports/verbs/datapath.cc
 endif
+
+# What speaks MPI is a plugin, compiled once for each library: they have no common binary interface.
+mpi_sources := transports/mpi/setup.cc transports/mpi/datapath.cc transports/mpi/plugin_services.cc bootstrap/mpi/exchange.cc
+mpi_plugins := $(if $(HAVE_ompi),$(OUT)/lib/libtobi-mpi-openmpi.so) $(if $(HAVE_mpich),$(OUT)/lib/libtobi-mpi-mpich.so)
+ifdef HAVE_ompi
+mpi_flags_openmpi := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I ompi-c))
+mpi_libs_openmpi  := $(shell pkg-config --libs ompi-c)
+endif
+ifdef HAVE_mpich
+mpi_flags_mpich := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I mpich))
+mpi_libs_mpich  := -lmpich
+endif
+$(OUT)/lib/libtobi-mpi-%.so: $(mpi_sources)
+	@mkdir -p $(@D)
+	$(call say,MPI,$@)
+	$(Q)$(CXX) $(CXXFLAGS) -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX -Wno-conversion -Wno-cast-function-type $(mpi_flags_$*) -fvisibility=hidden -MMD -MP -MF $(OUT)/obj/mpi-$*.d -MT $@ -shared -Wl,-Bsymbolic -Wl,-z,defs $(LDFLAGS) -o $@ $(mpi_sources) $(mpi_libs_$*)

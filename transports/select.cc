@@ -1,5 +1,6 @@
 // The registry: one visible array, in order of preference, and the choice from it.
 #include "libcore/base/log.hpp"
+#include "transports/mpi/loader.hpp"
 #include "transports/route/route.hpp"
 #include "transports/self/self.hpp"
 #include "transports/shm/shm.hpp"
@@ -43,6 +44,7 @@ constexpr registry_entry entries[] = {
     {"shm", "workers of one node, by mapping each other's memory", shm::unusable, shm::create},
     {"verbs", "libibverbs: InfiniBand and RoCE devices", verbs::unusable, verbs::create, verbs::devices},
     {"ofi", "libfabric: the provider that serves this machine's fabric", ofi::unusable, ofi::create, ofi::devices},
+    {"mpi", "MPI-3 RMA of Open MPI or MPICH, under their launchers", mpi::unusable, mpi::create, mpi::devices},
     {"sim", "a weak fabric between workers of one node, simulated from a seed, for tests", sim::unusable, sim::create,
      nullptr, false},
 };

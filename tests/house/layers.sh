@@ -35,7 +35,7 @@ vendor 'hwloc' arch/topology.cc
 vendor 'jemalloc/' alloc/
 vendor 'infiniband/' transports/verbs/ tools/perf/raw_verbs
 vendor 'rdma/' transports/ tools/perf/raw_ofi
-vendor 'mpi.h' transports/mpi/ tools/perf/raw_mpi
+vendor 'mpi.h' '(transports|bootstrap)/mpi/' tools/perf/raw_mpi
 vendor 'pmix.h' bootstrap/pmix/
 
 standard='array|bit|cstddef|cstdint|cstring|memory|stdexcept|string|string_view|type_traits|utility'

@@ -1,0 +1,36 @@
+#include "transports/mpi/loader.hpp"
+
+#include "libcore/base/mpi_plugin.hpp"
+#include "transports/soft/amo.hpp"
+
+namespace tobi::transports::mpi {
+
+std::string unusable(const context& where) { return base::the_mpi_plugin(where.settings).error; }
+
+std::unique_ptr<transport> create(const context& where) {
+  const base::mpi_plugin& plugin = base::the_mpi_plugin(where.settings);
+  using maker = transport* (*)(const base::host_services&, const context&);
+  const auto make = reinterpret_cast<maker>(plugin.find("tobi_mpi_transport"));
+  if (make == nullptr) base::fatal("mpi cannot be used: " + plugin.error + ".", base::exit_usage);
+  if (where.settings.amo_server == base::amo_place::thread) {
+    base::fatal("TOBI_AMO_SERVER=thread cannot be had with mpi, whose library serves one thread; use inline or auto.",
+                base::exit_usage);
+  }
+  std::unique_ptr<transport> made(make(base::services(), where));
+  // Atomics that the target executes when it polls are our own messages' business too, and those do not depend on how a
+  // library emulates them: Open MPI 4.1 crashes in a compare-and-swap on its own rank's dynamic window.
+  if (made->caps().passive_amo && where.settings.amo_server == base::amo_place::none) return made;
+  return soft::with_amo_server(where, [&](const context&) { return std::move(made); });
+}
+
+std::vector<device> devices() {
+  std::vector<device> rows;
+  for (const base::mpi_plugin& p : base::all_mpi_plugins()) {
+    using teller = const char* (*)();
+    const auto version = reinterpret_cast<teller>(p.find("tobi_mpi_version"));
+    rows.push_back({p.library, version == nullptr ? "" : version(), p.error});
+  }
+  return rows;
+}
+
+}  // namespace tobi::transports::mpi

@@ -45,7 +45,7 @@ all:
 	$(Q)$(MAKE) --no-print-directory build-all
 build-all: libraries programs
 libraries: $(LIB) $(SO) $(mpi_plugins) $(OUT)/lib/tobi.pc $(OUT)/lib/cmake/tobi/tobiConfig.cmake
-programs: $(tool_programs) $(example_programs)
+programs: $(tool_programs) $(example_programs) $(perf_plugins)
 tests: $(test_programs)
 
 $(OUT)/obj/%.o: %.cc
@@ -90,7 +90,7 @@ bench:
 install: all
 	$(Q)mkdir -p $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/cmake $(DESTDIR)$(PREFIX)/bin
 	$(Q)cp -r libcore/include/tobi $(DESTDIR)$(PREFIX)/include/
-	$(Q)cp -P $(LIB) $(SO) $(OUT)/lib/libtobi.so.0 $(OUT)/lib/libtobi.so $(mpi_plugins) $(DESTDIR)$(PREFIX)/lib/
+	$(Q)cp -P $(LIB) $(SO) $(OUT)/lib/libtobi.so.0 $(OUT)/lib/libtobi.so $(mpi_plugins) $(perf_plugins) $(DESTDIR)$(PREFIX)/lib/
 	$(Q)sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' libcore/tobi.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tobi.pc
 	$(Q)cp -r $(OUT)/lib/cmake/tobi $(DESTDIR)$(PREFIX)/lib/cmake/
 	$(Q)cp $(tool_programs) $(DESTDIR)$(PREFIX)/bin/

@@ -25,5 +25,9 @@ $(OUT)/bin/tobi-bench: $(call objects,$(bench_sources)) $(patsubst %.cc,$(OUT)/o
 	$(call link,-fopenmp $(if $(HAVE_tbb),-ltbb))
 $(OUT)/bin/tobi-perf: $(call objects,$(perf_sources)) $(LIB)
 	$(call link,$(if $(HAVE_ofi),-lfabric) $(if $(HAVE_verbs),-libverbs))
+# The raw loop of MPI, once for each library, beside the plugins of the library.
+perf_plugins := $(patsubst $(OUT)/lib/libtobi-mpi-%,$(OUT)/lib/libtobi-perf-mpi-%,$(mpi_plugins))
+$(OUT)/lib/libtobi-perf-mpi-%.so: tools/perf/raw_mpi.cc
+	$(call mpi_compile) $< $(mpi_libs_$*)
 $(OUT)/examples/%: $(OUT)/obj/tools/examples/%.o $(LIB)
 	$(call link)

@@ -25,7 +25,7 @@ ifdef HAVE_mpich
 mpi_flags_mpich := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I mpich))
 mpi_libs_mpich  := -lmpich
 endif
+mpi_compile = $(Q)mkdir -p $(@D) && printf '  %-5s %s\n' MPI $@ && $(CXX) $(CXXFLAGS) -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX -Wno-conversion -Wno-cast-function-type \
+              $(mpi_flags_$*) -fvisibility=hidden -MMD -MP -MF $(OUT)/obj/$(@F).d -MT $@ -shared -Wl,-Bsymbolic $(LDFLAGS) -o $@
 $(OUT)/lib/libtobi-mpi-%.so: $(mpi_sources)
-	@mkdir -p $(@D)
-	$(call say,MPI,$@)
-	$(Q)$(CXX) $(CXXFLAGS) -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX -Wno-conversion -Wno-cast-function-type $(mpi_flags_$*) -fvisibility=hidden -MMD -MP -MF $(OUT)/obj/mpi-$*.d -MT $@ -shared -Wl,-Bsymbolic -Wl,-z,defs $(LDFLAGS) -o $@ $(mpi_sources) $(mpi_libs_$*)
+	$(call mpi_compile) -Wl,-z,defs $(mpi_sources) $(mpi_libs_$*)

@@ -32,10 +32,10 @@ std::vector<std::string> folders() {
   return all;
 }
 
-mpi_plugin load(const std::string& library, int mode) {
+mpi_plugin load(const std::string& name, const std::string& library, int mode) {
   mpi_plugin p;
   p.library = library;
-  const std::string file = "libtobi-mpi-" + library + ".so";
+  const std::string file = "lib" + name + "-" + library + ".so";
   std::string last;
   for (const std::string& folder : folders()) {
     if (!folder.empty() && access((folder + file).c_str(), R_OK) != 0) continue;
@@ -73,14 +73,19 @@ const mpi_plugin& the_mpi_plugin(const settings& in_force) {
       none.error = "no MPI launcher has started this program; start it with mpirun -n N";
       return none;
     }
-    // Open MPI's own components look for its symbols among the global ones.
-    return load(library, RTLD_NOW | RTLD_GLOBAL);
+    return load_mpi_plugin("tobi-mpi", library);
   }();
   return loaded;
 }
 
+// Open MPI's own components look for its symbols among the global ones.
+mpi_plugin load_mpi_plugin(const std::string& name, const std::string& library) {
+  return load(name, library, RTLD_NOW | RTLD_GLOBAL);
+}
+
 std::vector<mpi_plugin> all_mpi_plugins() {
-  return {load("openmpi", RTLD_LAZY | RTLD_LOCAL), load("mpich", RTLD_LAZY | RTLD_LOCAL)};
+  constexpr int apart = RTLD_LAZY | RTLD_LOCAL;
+  return {load("tobi-mpi", "openmpi", apart), load("tobi-mpi", "mpich", apart)};
 }
 
 }  // namespace tobi::base

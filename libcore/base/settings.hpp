@@ -16,7 +16,7 @@ namespace tobi::base {
 enum class deque_kind : std::uint8_t { steal_word, the };
 enum class pin_policy : std::uint8_t { automatic, none };
 enum class progress_mode : std::uint8_t { automatic, manual, thread };  // who moves a fabric that does not move itself
-enum class amo_place : std::uint8_t { none, inline_, thread };          // where software atomics are executed
+enum class amo_place : std::uint8_t { automatic, native, inline_, thread };  // where software atomics are executed
 
 /// The values in force. Plain data: forked workers inherit it.
 struct settings {
@@ -28,13 +28,13 @@ struct settings {
   std::string fault;               // what wrap/fault injects
   std::string ofi_provider;        // "": the best one that can serve
   progress_mode ofi_progress = progress_mode::automatic;
-  amo_place amo_server = amo_place::none;  // none: the transport's own atomics where it has them
-  std::string verbs_device;                // "": the usable one that is nearest to this worker
-  int verbs_port = 0;                      // 0: the first active one
-  int verbs_gid_index = -1;                // -1: RoCE v2, IPv4 if there is one
-  int verbs_connections = 256;             // queue pairs that one worker opens before it closes old ones
-  std::string mpi = "auto";                // auto, openmpi, mpich
-  std::string sim;                         // modes of the simulated transport, with commas
+  amo_place amo_server = amo_place::automatic;  // software atomics where the fabric has none, or has poor ones
+  std::string verbs_device;                     // "": the usable one that is nearest to this worker
+  int verbs_port = 0;                           // 0: the first active one
+  int verbs_gid_index = -1;                     // -1: RoCE v2, IPv4 if there is one
+  int verbs_connections = 256;                  // queue pairs that one worker opens before it closes old ones
+  std::string mpi = "auto";                     // auto, openmpi, mpich
+  std::string sim;                              // modes of the simulated transport, with commas
   std::uint64_t sim_seed = 1;
   deque_kind deque = deque_kind::steal_word;  // the protocol between victim and thieves
   std::size_t stack_bytes = 64u << 20;        // uni-address region of a worker, at most 128M

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "arch/clock.hpp"
+#include "bootstrap/layout.hpp"
 #include "libcore/base/log.hpp"
 #include "tests/conformance/rules.hpp"
 #include "transports/wrap/wrap.hpp"
@@ -156,7 +157,7 @@ int main(int argc, char** argv) {
     return 2;
   }
 
-  const auto job = bootstrap::fork_workers(ranks);
+  const auto job = bootstrap::launched() ? bootstrap::start(in_force, 0, ranks) : bootstrap::fork_workers(ranks);
   const transports::context where{job->rank(), job->size(), {}, in_force};
   const auto fabric = transports::wrap(found->create(where), where);
   stage s = set_up(*job, *fabric);

@@ -17,10 +17,20 @@ namespace {
 
 using namespace tobi_perf;
 
+// MPI's processes must be started by its own launcher. Debian names both libraries' launchers apart.
+std::string mpi_launcher(const arguments& a) {
+  const char* chosen = std::getenv("TOBI_MPI");
+  const bool mpich = chosen != nullptr && std::string_view(chosen) == "mpich";
+  const std::string named = mpich ? "mpiexec.mpich" : "mpirun.openmpi";
+  const bool there = std::system(("command -v " + named + " >/dev/null 2>&1").c_str()) == 0;
+  return fmt::format("{} {}-n {} ", there ? named : "mpirun", mpich ? "" : "--oversubscribe ",
+                     a.workers == 0 ? 2 : a.workers);
+}
+
 std::string command(const arguments& a, const std::string& transport, const std::string& deque) {
-  std::string c =
-      fmt::format("exec env TOBI_TRANSPORT={} {}/proc/{}/exe --child {} --transport {} --warmup {}", transport,
-                  deque.empty() ? "" : "TOBI_DEQUE=" + deque + " ", getpid(), a.op, transport, a.warmup);
+  std::string c = fmt::format("exec env TOBI_TRANSPORT={} {}{}/proc/{}/exe --child {} --transport {} --warmup {}",
+                              transport, deque.empty() ? "" : "TOBI_DEQUE=" + deque + " ",
+                              transport == "mpi" ? mpi_launcher(a) : "", getpid(), a.op, transport, a.warmup);
   if (a.iterations != 0) c += fmt::format(" --iters {}", a.iterations);
   if (a.workers != 0) c += fmt::format(" --workers {}", a.workers);
   if (a.responder_idle) c += " --responder-idle";

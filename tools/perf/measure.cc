@@ -1,5 +1,6 @@
 #include "tools/perf/measure.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "arch/clock.hpp"
 #include "arch/cpu.hpp"
 #include "arch/topology.hpp"
+#include "bootstrap/layout.hpp"
 #include "libcore/base/log.hpp"
 #include "tools/perf/lane.hpp"
 
@@ -33,6 +35,25 @@ constexpr std::uint64_t rounds = 8;                     // in which a transport 
 constexpr double default_round_ns = 5e7;
 constexpr std::uint64_t least_samples = 5;
 constexpr std::uint64_t most_samples = 50'000;
+
+// The other rank's memory files, opened here: the two may have been started by a launcher.
+std::array<int, 2> peer_files(tobi::bootstrap::bootstrap& job, const std::array<int, 2>& own) {
+  const std::array<int, 3> mine{getpid(), own[0], own[1]};
+  job.put("files", std::as_bytes(std::span(mine)));
+  job.fence();
+  std::array<int, 3> theirs{};
+  std::memcpy(theirs.data(), job.get(1 - job.rank(), "files").data(), sizeof theirs);
+  std::array<int, 2> here{};
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    const std::string path = "/proc/" + std::to_string(theirs[0]) + "/fd/" + std::to_string(theirs[i + 1]);
+    here[i] = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (here[i] < 0) {
+      base::fatal("the memory of the other rank cannot be opened (" + path + ": " + std::strerror(errno) +
+                  "); both must run on one machine, as one user.");
+    }
+  }
+  return here;
+}
 
 // How rank 0 tells rank 1 what to do: shared memory of their own, so that it works whatever the transport does.
 struct orders {
@@ -293,20 +314,26 @@ int measure_operations(const arguments& a) {
   }
   arch::ns_per_cycle();
   const layout where(*std::max_element(a.sizes.begin(), a.sizes.end()));
-  const std::array<int, 2> files{memory_file(where.total), memory_file(where.total)};
-  auto* const o = new (shared(sizeof(orders), -1)) orders;
-
-  const auto job = tobi::bootstrap::fork_workers(2);
-  const auto me = static_cast<std::size_t>(job->rank());
+  const auto job =
+      tobi::bootstrap::launched() ? tobi::bootstrap::start(settings, 0, 2) : tobi::bootstrap::fork_workers(2);
+  if (job->size() != 2) base::fatal("tobi-perf measures between two processes; start two.", base::exit_usage);
   const std::string bound = bind(job->rank(), settings);
-  void* const memory = shared(where.total, files[me]);
+  const int own_file = memory_file(where.total);
+  const int order_file = memory_file(sizeof(orders));
+  const std::array<int, 2> theirs_files = peer_files(*job, {own_file, order_file});
+  void* const memory = shared(where.total, own_file);
   std::memset(memory, 0, where.total);
+  // Memory is zeroes, which is what a fresh order is.
+  auto* const o = static_cast<orders*>(shared(sizeof(orders), job->rank() == 0 ? order_file : theirs_files[1]));
   transports::context here = as_asked;
   here.rank = job->rank();
   auto fabric = transports::select(name, here);
-  const scene s{*job,          settings,
-                where,         {memory, where.total, files[me], 0},
-                files[1 - me], a.responder_idle ? idle_limit_ns : limit_ns};
+  const scene s{*job,
+                settings,
+                where,
+                {memory, where.total, own_file, 0},
+                theirs_files[0],
+                a.responder_idle ? idle_limit_ns : limit_ns};
   auto through = transport_lane(s, *fabric);
   std::string raw_why_not;
   auto raw = a.raw ? raw_lane(name, s, raw_why_not) : nullptr;

@@ -39,7 +39,7 @@ status mpi_transport::post(int rank, std::span<const op> ops) noexcept {
   int code = MPI_SUCCESS;
   switch (o.kind) {
     case op_kind::put: {
-      if (r.own) {
+      if (r.own != 0) {
         execute(ops, [&](region_id) { return reinterpret_cast<std::byte*>(r.base); });
         return status::ok;
       }
@@ -51,7 +51,7 @@ status mpi_transport::post(int rank, std::span<const op> ops) noexcept {
       break;
     }
     case op_kind::get:
-      if (r.own) {
+      if (r.own != 0) {
         execute(ops, [&](region_id) { return reinterpret_cast<std::byte*>(r.base); });
         return status::ok;
       }

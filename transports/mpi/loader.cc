@@ -19,7 +19,8 @@ std::unique_ptr<transport> create(const context& where) {
   std::unique_ptr<transport> made(make(base::services(), where));
   // Atomics that the target executes when it polls are our own messages' business too, and those do not depend on how a
   // library emulates them: Open MPI 4.1 crashes in a compare-and-swap on its own rank's dynamic window.
-  if (made->caps().passive_amo && where.settings.amo_server == base::amo_place::none) return made;
+  const bool own = made->caps().passive_amo && where.settings.amo_server == base::amo_place::automatic;
+  if (own || where.settings.amo_server == base::amo_place::native) return made;
   return soft::with_amo_server(where, [&](const context&) { return std::move(made); });
 }
 

@@ -45,13 +45,14 @@ class mpi_transport final : public transport {
     std::byte* base;
     std::size_t bytes;
     region_key key;
+    std::uint64_t number;
     bool attached;  // to the window; a part of another region is in it already
   };
   struct region {
     int rank = -1;
     std::uint64_t base = 0;
     std::uint64_t bytes = 0;
-    bool own = false;
+    std::uint64_t own = 0;  // of this rank: the number of its registration
   };
   [[nodiscard]] std::byte* next_slot() noexcept;
   [[nodiscard]] status judge(int code, int rank, const char* doing) noexcept;
@@ -65,6 +66,7 @@ class mpi_transport final : public transport {
   std::vector<slot> slots_;
   std::size_t used_slots_ = 0;
   std::vector<own_region> own_;
+  std::uint64_t registrations_ = 0;
   std::vector<region> regions_;
   std::vector<char> pending_;
   std::vector<status> health_;

@@ -189,12 +189,11 @@ status mpi_transport::register_memory(const memory& local, region_key& key) {
   }
   MPI_Aint address = 0;
   MPI_Get_address(base, &address);
-  static std::uint64_t registrations = 0;
-  key_content c{static_cast<std::uint64_t>(address), local.bytes, ++registrations, 0};
+  key_content c{static_cast<std::uint64_t>(address), local.bytes, ++registrations_, 0};
   c.check = checksum(c);
   key = {};
   std::memcpy(key.bytes.data(), &c, sizeof c);
-  own_.push_back({base, local.bytes, key, !inside});
+  own_.push_back({base, local.bytes, key, c.number, !inside});
   return status::ok;
 }
 
@@ -202,6 +201,9 @@ status mpi_transport::deregister_memory(const region_key& key) {
   const auto found =
       std::find_if(own_.begin(), own_.end(), [&](const own_region& o) { return o.key.bytes == key.bytes; });
   if (found == own_.end()) return status::invalid;
+  for (region& r : regions_) {
+    if (r.own == found->number) r.bytes = 0;
+  }
   if (found->attached) MPI_Win_detach(window_, found->base);
   own_.erase(found);
   return status::ok;
@@ -217,7 +219,7 @@ status mpi_transport::attach(int rank, const region_key& key, region_id& id) {
       })) {
     return status::invalid;
   }
-  regions_.push_back({rank, c.base, c.bytes, rank == rank_});
+  regions_.push_back({rank, c.base, c.bytes, rank == rank_ ? c.number : 0});
   id = static_cast<region_id>(regions_.size() - 1);
   return status::ok;
 }

@@ -96,7 +96,7 @@ choice choose_provider(const context& where) {
     return c;
   }
   const std::string name = found->fabric_attr->prov_name;
-  if (where.settings.amo_server == base::amo_place::none) {
+  if (where.settings.amo_server <= base::amo_place::native) {
     std::string ignored;
     info_list with = ask(rma | FI_ATOMIC, name, ignored);
     const fi_info* same = with == nullptr ? nullptr : best(with.get(), name);

@@ -232,13 +232,13 @@ void amo_transport::progress() noexcept {
 
 status amo_transport::flush(int rank) noexcept {
   if (rank < 0 || rank >= size_) return status::invalid;
-  progress();
   peer& p = peer_of(rank);
-  if (!p.to_notify.empty()) return status::again;
   const status s = inner_->flush(rank);
+  if (s == status::ok && !p.busy) return status::ok;  // others are served where this worker waits or polls
+  progress();
   if (s != status::ok) return s;
-  if (p.asked == p.answered) return status::ok;
-  // The reply is outstanding. A server that cannot be reached will send none.
+  if (!p.busy) return status::ok;
+  // A reply or a notice is outstanding. A server that cannot be reached will send none.
   const status server = threaded_ ? inner_->flush(p.server) : status::again;
   return server == status::ok ? status::again : server;
 }

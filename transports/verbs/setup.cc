@@ -53,7 +53,7 @@ std::string unusable(const context& where) { return open_best(where).error; }
 std::unique_ptr<transport> create(const context& where) {
   opened device = open_best(where);
   if (device.device == nullptr) base::fatal("verbs cannot be used: " + device.error + ".", base::exit_usage);
-  if (device.attributes.atomic_cap != IBV_ATOMIC_NONE && where.settings.amo_server == base::amo_place::none) {
+  if (device.attributes.atomic_cap != IBV_ATOMIC_NONE && where.settings.amo_server <= base::amo_place::native) {
     return std::make_unique<verbs_transport>(where, std::move(device));
   }
   device.device.reset();

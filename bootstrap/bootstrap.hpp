@@ -102,6 +102,9 @@ struct plan {
 /// worker for each of CORES. Fatal, with what to do, where a launcher is in the way or missing.
 [[nodiscard]] std::unique_ptr<bootstrap> start(const base::settings& in_force, int wanted, int cores);
 
+/// Whether the environment says that a launcher started this process, and TOBI_BOOTSTRAP does not say otherwise.
+[[nodiscard]] bool launched() noexcept;
+
 /// A way to start a job, for tobi-info.
 struct way {
   std::string_view name;

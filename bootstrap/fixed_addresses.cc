@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bootstrap/bootstrap.hpp"
 #include "bootstrap/layout.hpp"
 #include "libcore/base/log.hpp"
 

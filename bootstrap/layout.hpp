@@ -9,9 +9,6 @@
 
 namespace tobi::bootstrap {
 
-/// Whether the environment says that a launcher started this process, and TOBI_BOOTSTRAP does not say otherwise.
-[[nodiscard]] bool launched() noexcept;
-
 /// A launched process executes itself once more, without randomization, before main: what a program does in main
 /// happens once. Fatal, with what to do, where that has failed.
 void require_fixed_addresses();

@@ -15,8 +15,6 @@ all "a batch script is no launcher" '[ $status -eq 0 ]' 'says "2 workers"'
 run 20 PMIX_RANK=0 PMIX_NAMESPACE=nobody "$bench" fib
 all "a PMIx environment without a server is an error" '[ $status -ne 0 ]' '! says .' 'complains "^tobi: "'
 if command -v mpiexec.mpich > /dev/null; then
-  run 30 mpiexec.mpich -n 2 "$bench" fib
-  all "MPICH's launcher is an error that says what to do, not two jobs" '[ $status -ne 0 ]' '! says result' 'complains "a launcher with PMI but no PMIx"'
   run 30 mpiexec.mpich -n 2 -env TOBI_BOOTSTRAP fork -env TOBI_WORKERS 1 "$bench" fib
   all "TOBI_BOOTSTRAP=fork makes them jobs of their own" '[ $status -eq 0 ]' '[ "$(grep -c " 1 worker" "$out")" -eq 2 ]'
 else

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "arch/clock.hpp"
-#include "bootstrap/layout.hpp"
+#include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
 #include "tests/conformance/rules.hpp"
 #include "transports/wrap/wrap.hpp"

@@ -16,7 +16,7 @@
 #include "arch/clock.hpp"
 #include "arch/cpu.hpp"
 #include "arch/topology.hpp"
-#include "bootstrap/layout.hpp"
+#include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
 #include "tools/perf/lane.hpp"
 

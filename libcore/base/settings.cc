@@ -188,6 +188,7 @@ constexpr row table[] = {
     {"TOBI_STACK_SIZE", "size", "64K..128M",
      "a worker's uni-address region, the stacks of its nested tasks; rounded up to 64K",
      [](std::string_view t, settings& s) {
+       s.stack_given = true;
        std::string good = read_size(t, stack_unit, 128 * mib, s.stack_bytes);
        s.stack_bytes = (s.stack_bytes + stack_unit - 1) / stack_unit * stack_unit;
        return good;

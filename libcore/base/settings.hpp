@@ -38,6 +38,7 @@ struct settings {
   std::uint64_t sim_seed = 1;
   deque_kind deque = deque_kind::steal_word;  // the protocol between victim and thieves
   std::size_t stack_bytes = 64u << 20;        // uni-address region of a worker, at most 128M
+  bool stack_given = false;                   // as heap_given
   std::size_t heap_bytes = 1u << 30;          // registered heap of a worker: address space, not memory
   bool heap_given = false;                    // a fabric that pins memory starts smaller where the user has not chosen
   std::size_t deque_entries = 1u << 20;       // how many forks may be nested on one worker

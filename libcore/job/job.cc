@@ -50,6 +50,7 @@ job::job(const options& chosen) : settings_(base::read_settings()) {
   take_core();
   nodes_ = find_nodes();
   transport_ = transports::select(settings_.transport, {rank(), size(), nodes_, settings_});
+  choose_sizes();
   make_memory();
   exchange();
   if (tasks::worker::must_poll(transport_->caps())) {
@@ -115,6 +116,20 @@ void job::take_core() {
     base::log(base::log_level::warn, "cannot bind this worker to cpu " + std::to_string(core_.os_cpu) + " (" + why +
                                          "); TOBI_PIN=none says not to.");
   }
+}
+
+// Where registering memory locks it, the defaults, which are address space elsewhere, would be a gigabyte of memory a
+// worker.
+void job::choose_sizes() {
+  constexpr std::size_t pinned_heap = 128u << 20;
+  constexpr std::size_t pinned_stack = 8u << 20;
+  if (!transport_->caps().pins || (settings_.heap_given && settings_.stack_given)) return;
+  if (!settings_.heap_given) settings_.heap_bytes = pinned_heap;
+  if (!settings_.stack_given) settings_.stack_bytes = pinned_stack;
+  base::log(base::log_level::info, std::string(transport_->name()) + " locks the memory that it registers: a heap of " +
+                                       base::format_size(settings_.heap_bytes) + " and a stack of " +
+                                       base::format_size(settings_.stack_bytes) +
+                                       " a worker (TOBI_HEAP_SIZE and TOBI_STACK_SIZE choose others).");
 }
 
 void job::make_memory() {

@@ -63,6 +63,7 @@ class job {
 
  private:
   void take_core();
+  void choose_sizes();
   void make_memory();
   void exchange();
   void start_worker();

@@ -108,6 +108,7 @@ status verbs_transport::send_chain(int rank, link& l, std::span<const op> ops,
                                    const std::uint32_t* immediate) noexcept {
   if (free_ == nullptr || l.pending_requests + ops.size() > queue_depth) {
     progress();
+    if (l.health != status::ok) return l.health;
     if (free_ == nullptr || l.pending_requests + ops.size() > queue_depth) return status::again;
   }
   chain& c = *free_;
@@ -125,7 +126,7 @@ status verbs_transport::send_chain(int rank, link& l, std::span<const op> ops,
                                             "); type \"ulimit -l unlimited\" before the program.");
       return status::domain_lost;
     }
-    wr[i].wr_id = reinterpret_cast<std::uint64_t>(&c);
+    wr[i].wr_id = static_cast<std::uint64_t>(&c - chains_.data()) << 32 | c.generation;
     wr[i].next = i + 1 < ops.size() ? &wr[i + 1] : nullptr;
   }
   ibv_send_wr& last = wr[ops.size() - 1];
@@ -139,40 +140,38 @@ status verbs_transport::send_chain(int rank, link& l, std::span<const op> ops,
   if (error == 0) {
     ++l.pending_chains;
     l.pending_requests += c.requests;
+    l.used = true;
     return status::ok;
   }
-  give_back(c);
   if (error == ENOMEM && bad == wr) {
+    give_back(c);
     progress();
-    return status::again;
+    return l.health != status::ok ? l.health : status::again;
   }
-  base::log(base::log_level::error,
-            "verbs: an operation to rank " + std::to_string(rank) + " was refused (" + std::strerror(error) + ").");
-  return l.health = status::peer_lost;
+  // A part of the chain may be under way.
+  return lose(rank, "an operation to rank " + std::to_string(rank) + " was refused by " + device_.name + " (" +
+                        std::strerror(error) + ").");
 }
 
 void verbs_transport::give_back(chain& c) noexcept {
   for (std::uint32_t i = 0; i < c.temporaries; ++i) libibverbs().dereg_mr(c.temporary[i]);
   c.temporaries = 0;
   c.copies = 0;
+  c.peer = -1;
+  ++c.generation;
   c.next_free = free_;
   free_ = &c;
 }
 
 void verbs_transport::complete(const ibv_wc& done) noexcept {
-  chain& c = *reinterpret_cast<chain*>(done.wr_id);
-  link& l = link_of(c.peer);
+  chain& c = chains_[done.wr_id >> 32];
+  // Each request of a queue pair in error comes back, signaled or not; the first one has ended the connection.
+  if (c.generation != static_cast<std::uint32_t>(done.wr_id)) return;
   if (done.status != IBV_WC_SUCCESS) {
-    // Each request of a queue pair in error comes back here, signaled or not. The chain stays taken: its peer is lost,
-    // and the device may still look at its buffers.
-    if (l.health == status::ok) {
-      l.health = status::peer_lost;
-      base::log(base::log_level::error, "verbs: an operation to rank " + std::to_string(c.peer) + " failed on " +
-                                            device_.name + " (" + libibverbs().wc_status_str(done.status) +
-                                            ", vendor code " + std::to_string(done.vendor_err) + ").");
-    }
+    lose(c.peer, why_failed(c.peer, done));
     return;
   }
+  link& l = link_of(c.peer);
   // In the order of the calls: the chains before this one on its queue pair have completed too.
   for (std::uint32_t i = 0; i < c.copies; ++i) std::memcpy(c.copied[i].to, c.copied[i].from, c.copied[i].bytes);
   --l.pending_chains;
@@ -180,7 +179,42 @@ void verbs_transport::complete(const ibv_wc& done) noexcept {
   give_back(c);
 }
 
+std::string verbs_transport::why_failed(int rank, const ibv_wc& done) const {
+  const std::string peer = "rank " + std::to_string(rank);
+  const std::string code = " (" + std::string(libibverbs().wc_status_str(done.status)) + ", vendor code " +
+                           std::to_string(done.vendor_err) + ")";
+  ibv_port_attr port;
+  const bool down = !query_port(device_.device.get(), device_.port, port) || port.state != IBV_PORT_ACTIVE;
+  const std::string here = device_.name + " port " + std::to_string(device_.port) + (down ? ", which is down" : "");
+  switch (done.status) {
+    case IBV_WC_RETRY_EXC_ERR:
+      return peer + " does not answer on " + here + code + ": it has ended, or the network between is cut.";
+    case IBV_WC_REM_ACCESS_ERR:
+    case IBV_WC_REM_INV_REQ_ERR:
+    case IBV_WC_REM_OP_ERR:
+      return peer + " refused an operation of " + here + code + ": the memory is no longer registered there.";
+    default:
+      return "an operation to " + peer + " failed on " + here + code + ".";
+  }
+}
+
+// The connection ends, and everything that was under way on it. Once its queue pair is gone the device looks at none of
+// the buffers, so the chains are free again.
+status verbs_transport::lose(int rank, const std::string& why) noexcept {
+  base::log(base::log_level::error, "verbs: " + why);
+  link& l = link_of(rank);
+  close_qp(rank, l);
+  l.health = status::peer_lost;
+  for (chain& c : chains_) {
+    if (c.peer == rank) give_back(c);
+  }
+  return l.health;
+}
+
 void verbs_transport::progress() noexcept {
+  if (wireup_->closed() != 0) [[unlikely]] {
+    forget_closed();
+  }
   ibv_wc done[16];
   for (;;) {
     const int n = ibv_poll_cq(send_cq_.get(), static_cast<int>(std::size(done)), done);
@@ -207,17 +241,41 @@ status verbs_transport::put_notify(int rank, const op& o, std::uint64_t data) no
   return send_chain(rank, l, {&o, 1}, &immediate);
 }
 
-status verbs_transport::poll_notice(notice& n) noexcept {
+void verbs_transport::receive_notice() noexcept {
+  ibv_recv_wr wr{};
+  ibv_recv_wr* bad = nullptr;
+  ibv_post_srq_recv(srq_.get(), &wr, &bad);
+}
+
+bool verbs_transport::next_notice(notice& n) noexcept {
   ibv_wc done;
   while (ibv_poll_cq(notice_cq_.get(), 1, &done) == 1) {
-    ibv_recv_wr wr{};
-    ibv_recv_wr* bad = nullptr;
-    if (done.status != IBV_WC_SUCCESS) continue;
-    ibv_post_srq_recv(srq_.get(), &wr, &bad);
-    n = {wireup_->sender_of(done.qp_num), done.imm_data};
-    return status::ok;
+    if (done.status == IBV_WC_SUCCESS) {
+      n = {wireup_->sender_of(done.qp_num), done.imm_data};
+      return true;
+    }
+    receive_notice();
   }
-  return status::again;
+  return false;
+}
+
+status verbs_transport::poll_notice(notice& n) noexcept {
+  if (!arrived_.empty()) [[unlikely]] {
+    n = arrived_.front();
+    arrived_.pop_front();
+  } else if (!next_notice(n)) {
+    return status::again;
+  }
+  receive_notice();
+  return status::ok;
+}
+
+// The notices of a queue pair go with it, and its number no longer tells who sent them: they are taken out first. There
+// are never more of them than receives.
+void verbs_transport::forget_closed() noexcept {
+  const std::size_t closed = wireup_->closed();
+  for (notice n; next_notice(n);) arrived_.push_back(n);
+  wireup_->forget_closed(closed);
 }
 
 }  // namespace tobi::transports::verbs

@@ -32,7 +32,8 @@ constexpr int access_all =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
 constexpr std::uint64_t ask_again_ns = 100'000'000;
-constexpr std::uint64_t warn_after_ns = 10'000'000'000;
+constexpr std::uint64_t warn_after_ns = 3'000'000'000;
+constexpr std::uint64_t lost_after_ns = 10'000'000'000;
 
 std::string why_not_registered(std::size_t bytes, int error) {
   rlimit locked{};
@@ -86,11 +87,7 @@ verbs_transport::verbs_transport(const context& where, opened device)
   srq.attr = {notice_receives, 1, 0};
   srq_.reset(lib.create_srq(pd_.get(), &srq));
   need(srq_.get(), "making a shared receive queue");
-  for (std::uint32_t i = 0; i < notice_receives; ++i) {
-    ibv_recv_wr wr{};
-    ibv_recv_wr* bad = nullptr;
-    ibv_post_srq_recv(srq_.get(), &wr, &bad);
-  }
+  for (std::uint32_t i = 0; i < notice_receives; ++i) receive_notice();
   slot_memory_.resize(chains * chain_most * slot_bytes);
   slot_mr_.reset(lib.reg_mr(pd_.get(), slot_memory_.data(), slot_memory_.size(), IBV_ACCESS_LOCAL_WRITE));
   if (slot_mr_ == nullptr) base::fatal(why_not_registered(slot_memory_.size(), errno));
@@ -167,15 +164,27 @@ status verbs_transport::need_link(int rank, link& l) noexcept {
     }
     return open_link(rank, l);
   }
+  return advance(rank, l);
+}
+
+// A connection that was asked for: has the peer answered? Else asks again, and in the end gives the peer up.
+status verbs_transport::advance(int rank, link& l) noexcept {
   if (const answer a = wireup_->answered(rank); a.token == l.token) return finish_link(rank, l, a);
   const std::uint64_t now = arch::now_ns();
+  const std::uint64_t waited = now - l.first_asked_ns;
+  if (waited > lost_after_ns) {
+    return lose(rank, "rank " + std::to_string(rank) + " has not answered a request to connect of " + device_.name +
+                          " port " + std::to_string(device_.port) + " for " +
+                          std::to_string(lost_after_ns / 1'000'000'000) +
+                          " seconds: it has ended or is stopped, or the network between is cut.");
+  }
   if (now - l.asked_ns > ask_again_ns) {
     l.asked_ns = now;
     wireup_->request(rank, l.qp->qp_num, l.psn, l.token);
-    if (!l.warned && now - l.first_asked_ns > warn_after_ns) {
+    if (!l.warned && waited > warn_after_ns) {
       l.warned = true;
       base::log(base::log_level::warn, "verbs: rank " + std::to_string(rank) +
-                                           " has not answered a request to connect for 10 seconds; still trying.");
+                                           " has not answered a request to connect for 3 seconds; still trying.");
     }
   }
   return status::again;
@@ -216,27 +225,39 @@ status verbs_transport::finish_link(int rank, link& l, const answer& a) noexcept
       std::min(static_cast<std::uint32_t>(std::max(device_.attributes.max_qp_init_rd_atom, 1)), peer.reads_answered);
   if (!to_ready_to_receive(l.qp.get(), device_, wireup_->self(), peer, a.qpn, a.psn) ||
       !to_ready_to_send(l.qp.get(), l.psn, reads)) {
-    base::log(base::log_level::error, "verbs: the connection to rank " + std::to_string(rank) +
-                                          " cannot be started on " + device_.name + " (" + std::strerror(errno) + ").");
-    return l.health = status::peer_lost;
+    return lose(rank, "the connection to rank " + std::to_string(rank) + " cannot be started on " + device_.name +
+                          " (" + std::strerror(errno) + ").");
   }
   l.ready = true;
   return status::ok;
 }
 
+// Makes room for one more. A connection that waits for its peer's answer is looked after here too: nobody else may be
+// posting to that peer any more. One that has become ready is not closed before its first use, or two posts in turn
+// could close each other's for ever.
 bool verbs_transport::close_idle_link() noexcept {
   int oldest = -1;
   for (int r = 0; r < size_; ++r) {
-    const link& l = link_of(r);
+    link& l = link_of(r);
+    if (l.qp == nullptr) continue;
+    if (!l.ready) advance(r, l);
     if (!l.ready || l.pending_chains != 0) continue;
+    if (!l.used && arch::now_ns() - l.first_asked_ns < ask_again_ns) continue;
     if (oldest < 0 || l.last_use < link_of(oldest).last_use) oldest = r;
   }
+  if (open_links_ < most_links_) return true;  // one was given up
   if (oldest < 0) return false;
-  link& l = link_of(oldest);
-  wireup_->close(oldest, l.token);
-  l = link{};
-  --open_links_;
+  close_qp(oldest, link_of(oldest));
   return true;
+}
+
+void verbs_transport::close_qp(int rank, link& l) noexcept {
+  if (l.qp == nullptr) return;
+  wireup_->close(rank, l.token);
+  const status health = l.health;
+  l = link{};
+  l.health = health;
+  --open_links_;
 }
 
 // --- memory ----------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 // device, by a connection to itself.
 #pragma once
 
+#include <deque>
 #include <vector>
 
 #include "transports/transport.hpp"
@@ -49,7 +50,8 @@ class verbs_transport final : public transport {
   /// What a chain leaves to do at its completion.
   struct chain {
     chain* next_free = nullptr;
-    int peer = -1;
+    int peer = -1;                 // -1: free
+    std::uint32_t generation = 0;  // a completion that was queued before its queue pair went away is of an earlier one
     std::uint32_t requests = 0;
     std::uint32_t copies = 0;
     std::array<copy, chain_most> copied;
@@ -75,6 +77,7 @@ class verbs_transport final : public transport {
     std::uint32_t token = 0;
     std::uint32_t psn = 0;
     bool ready = false;
+    bool used = false;  // since it is ready
     std::uint32_t pending_chains = 0;
     std::uint32_t pending_requests = 0;
     std::uint64_t last_use = 0;
@@ -89,11 +92,18 @@ class verbs_transport final : public transport {
   status need_link(int rank, link& l) noexcept;
   status open_link(int rank, link& l) noexcept;
   status finish_link(int rank, link& l, const answer& a) noexcept;
+  status advance(int rank, link& l) noexcept;
   bool close_idle_link() noexcept;
+  void close_qp(int rank, link& l) noexcept;
+  status lose(int rank, const std::string& why) noexcept;
   status send_chain(int rank, link& l, std::span<const op> ops, const std::uint32_t* immediate) noexcept;
   bool fill(const op& o, std::size_t index, chain& c, ibv_send_wr& wr, ibv_sge& at) noexcept;
   [[nodiscard]] const own_region* registered(const void* at, std::size_t bytes) const noexcept;
   void complete(const ibv_wc& done) noexcept;
+  [[nodiscard]] std::string why_failed(int rank, const ibv_wc& done) const;
+  bool next_notice(notice& n) noexcept;
+  void receive_notice() noexcept;
+  void forget_closed() noexcept;
   void give_back(chain& c) noexcept;
 
   int rank_;
@@ -115,6 +125,7 @@ class verbs_transport final : public transport {
   std::vector<endpoint> peers_;
   std::vector<link> links_;
   std::size_t open_links_ = 0;
+  std::deque<notice> arrived_;  // from queue pairs that were closed before poll_notice came to them
   std::uint32_t next_token_;
   std::uint64_t uses_ = 0;
   std::unique_ptr<wireup> wireup_;

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
+#include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
 
 namespace tobi::transports::verbs {
@@ -18,11 +20,13 @@ constexpr std::uint32_t q_key = 0x746f6269;
 constexpr std::uint64_t magic = 0x746f62692d767262;  // "tobi-vrb"
 constexpr std::size_t grh_bytes = 40;
 constexpr std::uint8_t hop_limit = 64;
-// 4.096 us times 2^14 is 67 ms: a peer that is lost is known after a second or two of eight tries.
-constexpr std::uint8_t answer_timeout = 14;
+// 4.096 us times 2^17 is half a second, so a peer that is lost is known after four, or some times that on devices that
+// wait longer than they were told. Much less, and a machine that is busy for a moment counts as lost.
+constexpr std::uint8_t answer_timeout = 17;
 constexpr std::uint8_t tries = 6;  // 7 would do in InfiniBand, and means "for ever" to Soft-RoCE
 constexpr std::uint8_t wait_for_receives_for_ever = 7;
-constexpr std::uint8_t not_ready_pause = 12;  // 0.64 ms
+constexpr std::uint8_t not_ready_pause = 12;                  // 0.64 ms
+constexpr std::uint64_t port_may_be_down_ns = 5'000'000'000;  // a switch that starts anew, a cable that is moved
 
 [[noreturn]] void cannot(const char* what, const opened& device) {
   base::fatal(std::string("verbs: ") + what + " failed on " + device.name + " (" + std::strerror(errno) + ").");
@@ -122,6 +126,7 @@ wireup::wireup(const opened& device, ibv_pd* pd, ibv_cq* notices, ibv_srq* srq, 
   fcntl(device.device->async_fd, F_SETFL, fcntl(device.device->async_fd, F_GETFL) | O_NONBLOCK);
   fcntl(channel_->fd, F_SETFL, fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
   stop_fd_ = eventfd(0, EFD_CLOEXEC);
+  if (stop_fd_ < 0) cannot("making an event descriptor", device_);
 }
 
 wireup::~wireup() {
@@ -151,11 +156,35 @@ void wireup::receive_again(int slot) noexcept {
   ibv_post_recv(datagrams_.get(), &wr, &bad);
 }
 
+// How long the thread may sleep: for ever, unless the port is down.
+int wireup::patience_ms() noexcept {
+  if (port_down_ns_ == 0) return -1;
+  const std::uint64_t down = arch::now_ns() - port_down_ns_;
+  if (down < port_may_be_down_ns) return static_cast<int>((port_may_be_down_ns - down) / 1'000'000) + 1;
+  port_down_ns_ = 0;
+  base::log(base::log_level::error, "verbs: port " + std::to_string(device_.port) + " of " + device_.name +
+                                        " has been down for 5 seconds; the network of this worker is gone.");
+  health_.store(status::domain_lost, std::memory_order_relaxed);
+  return -1;
+}
+
+void wireup::take_datagrams() noexcept {
+  ibv_wc done;
+  while (ibv_poll_cq(receive_cq_.get(), 1, &done) == 1) {
+    if (done.status != IBV_WC_SUCCESS) continue;
+    message m;
+    std::memcpy(&m, memory_.data() + done.wr_id * slot_bytes + grh_bytes, sizeof m);
+    receive_again(static_cast<int>(done.wr_id));
+    if (done.byte_len == grh_bytes + sizeof m) take(m);
+  }
+}
+
 // Sleeps until a datagram, an event of the device, or the end.
 void wireup::serve() noexcept {
+  take_datagrams();  // those that came before the first notification was asked for
   pollfd wait[] = {{channel_->fd, POLLIN, 0}, {device_.device->async_fd, POLLIN, 0}, {stop_fd_, POLLIN, 0}};
   for (;;) {
-    if (poll(wait, std::size(wait), -1) < 0 && errno != EINTR) return;
+    if (poll(wait, std::size(wait), patience_ms()) < 0) continue;
     if ((wait[2].revents & POLLIN) != 0) return;
     if ((wait[1].revents & POLLIN) != 0) take_event();
     if ((wait[0].revents & POLLIN) == 0) continue;
@@ -163,14 +192,7 @@ void wireup::serve() noexcept {
     void* ignored = nullptr;
     if (libibverbs().get_cq_event(channel_.get(), &from, &ignored) == 0) libibverbs().ack_cq_events(from, 1);
     ibv_req_notify_cq(receive_cq_.get(), 0);  // before the queue is emptied, or one would be missed
-    ibv_wc done;
-    while (ibv_poll_cq(receive_cq_.get(), 1, &done) == 1) {
-      if (done.status != IBV_WC_SUCCESS) continue;
-      message m;
-      std::memcpy(&m, memory_.data() + done.wr_id * slot_bytes + grh_bytes, sizeof m);
-      receive_again(static_cast<int>(done.wr_id));
-      take(m);
-    }
+    take_datagrams();
   }
 }
 
@@ -188,10 +210,26 @@ void wireup::take(const message& m) noexcept {
     case kind::close: {
       const std::lock_guard hold(known_);
       const auto found = responders_.find(m.rank);
-      if (found != responders_.end() && found->second.token == m.token) responders_.erase(found);
+      if (found != responders_.end() && found->second.token == m.token) set_aside(m.rank, found->second);
       break;
     }
   }
+}
+
+// With known_ held. The worker has yet to take the notices that came by it.
+void wireup::set_aside(int rank, responder& r) noexcept {
+  if (r.qp == nullptr) return;
+  closed_.push_back({rank, std::move(r.qp)});
+  closed_count_.store(closed_.size(), std::memory_order_release);
+}
+
+void wireup::forget_closed(std::size_t count) noexcept {
+  std::vector<closed_responder> gone;  // destroyed outside of the lock: that waits for the device
+  const std::lock_guard hold(known_);
+  const auto end = closed_.begin() + static_cast<std::ptrdiff_t>(count);
+  gone.assign(std::make_move_iterator(closed_.begin()), std::make_move_iterator(end));
+  closed_.erase(closed_.begin(), end);
+  closed_count_.store(closed_.size(), std::memory_order_release);
 }
 
 void wireup::answer_request(const message& m) noexcept {
@@ -199,7 +237,11 @@ void wireup::answer_request(const message& m) noexcept {
   {
     const std::lock_guard hold(known_);
     responder& r = responders_[m.rank];
-    if (r.qp == nullptr || r.token != m.token) {
+    // Of a connection that has been closed or replaced since: the request was repeated, and its repetition came late.
+    const auto newer = static_cast<std::int32_t>(m.token - r.token);
+    if (r.token != 0 && (newer < 0 || (newer == 0 && r.qp == nullptr))) return;
+    if (r.qp == nullptr || newer != 0) {
+      set_aside(m.rank, r);
       ibv_qp_init_attr init{};
       init.qp_type = IBV_QPT_RC;
       init.send_cq = send_cq_.get();  // a responder sends nothing of its own
@@ -215,7 +257,7 @@ void wireup::answer_request(const message& m) noexcept {
         base::log(base::log_level::error, "verbs: a queue pair for rank " + std::to_string(m.rank) +
                                               " cannot be made on " + device_.name + " (" + std::strerror(errno) +
                                               "); lower TOBI_VERBS_CONNECTIONS.");
-        responders_.erase(m.rank);
+        r = {};
         return;
       }
     }
@@ -227,9 +269,17 @@ void wireup::answer_request(const message& m) noexcept {
 
 void wireup::send(int rank, const message& m) noexcept {
   const std::lock_guard hold(sending_);
-  ibv_wc done[8];
-  while (ibv_poll_cq(send_cq_.get(), 8, done) > 0) {
+  ibv_wc done;
+  while (ibv_poll_cq(send_cq_.get(), 1, &done) == 1) {
+    --under_way_;
+    if (done.status == IBV_WC_SUCCESS || health() != status::ok) continue;
+    base::log(base::log_level::error, "verbs: " + device_.name + " port " + std::to_string(device_.port) +
+                                          " can send no requests to connect any more (" +
+                                          libibverbs().wc_status_str(done.status) +
+                                          "); the network of this worker is gone.");
+    health_.store(status::domain_lost, std::memory_order_relaxed);
   }
+  if (under_way_ == sends) return;  // every slot is in use; what matters is repeated
   const endpoint& peer = (*peers_)[static_cast<std::size_t>(rank)];
   owned<ibv_ah>& route = routes_[rank];
   if (route == nullptr) {
@@ -247,7 +297,7 @@ void wireup::send(int rank, const message& m) noexcept {
   wr.send_flags = IBV_SEND_SIGNALED;
   wr.wr.ud = {route.get(), peer.datagram_qpn, q_key};
   ibv_send_wr* bad = nullptr;
-  ibv_post_send(datagrams_.get(), &wr, &bad);
+  if (ibv_post_send(datagrams_.get(), &wr, &bad) == 0) ++under_way_;
 }
 
 void wireup::request(int rank, std::uint32_t qpn, std::uint32_t psn, std::uint32_t token) noexcept {
@@ -267,6 +317,9 @@ int wireup::sender_of(std::uint32_t qpn) noexcept {
   for (const auto& [rank, r] : responders_) {
     if (r.qp != nullptr && r.qp->qp_num == qpn) return rank;
   }
+  for (const closed_responder& c : closed_) {
+    if (c.qp->qp_num == qpn) return c.rank;
+  }
   return -1;
 }
 
@@ -276,12 +329,17 @@ void wireup::take_event() noexcept {
   const std::string what = libibverbs().event_type_str(event.event_type);
   const std::string text = "verbs: " + device_.name + " reports: " + what;
   switch (event.event_type) {
-    case IBV_EVENT_DEVICE_FATAL:
     case IBV_EVENT_PORT_ERR:
-      if (event.event_type == IBV_EVENT_PORT_ERR && event.element.port_num != device_.port) break;
-      base::log(base::log_level::error, text + "; the network of this worker is gone.");
-      health_.store(status::domain_lost, std::memory_order_relaxed);
+    case IBV_EVENT_PORT_ACTIVE:
+      if (event.element.port_num != device_.port) break;
+      base::log(base::log_level::warn, text + " (port " + std::to_string(device_.port) + ").");
+      if (event.event_type == IBV_EVENT_PORT_ACTIVE) {
+        port_down_ns_ = 0;
+      } else if (port_down_ns_ == 0) {
+        port_down_ns_ = arch::now_ns();
+      }
       break;
+    case IBV_EVENT_DEVICE_FATAL:
     case IBV_EVENT_CQ_ERR:
     case IBV_EVENT_SRQ_ERR:
       base::log(base::log_level::error, text + "; the network of this worker is gone.");
@@ -290,8 +348,13 @@ void wireup::take_event() noexcept {
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR:
-      // The queue pair is in error: its next completion says so and names the peer.
-      base::log(base::log_level::warn, text + " on queue pair " + std::to_string(event.element.qp->qp_num) + ".");
+      // The queue pair is in error. The initiator is told by its next completion, which names the peer; a responder
+      // hears of it here alone.
+      if (const int sender = sender_of(event.element.qp->qp_num); sender >= 0) {
+        base::log(base::log_level::warn, text + ", caused by an operation of rank " + std::to_string(sender) + ".");
+      } else {
+        base::log(base::log_level::info, text + " on queue pair " + std::to_string(event.element.qp->qp_num) + ".");
+      }
       break;
     default:
       base::log(base::log_level::info, text + ".");

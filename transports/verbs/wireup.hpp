@@ -70,8 +70,12 @@ class wireup {
   /// The peer's half of the connection with TOKEN, once it is known.
   [[nodiscard]] answer answered(int rank) noexcept;
   void close(int rank, std::uint32_t token) noexcept;
-  /// Who sends notices on the queue pair QPN of this worker.
+  /// Who sends, or sent, notices on the queue pair QPN of this worker.
   [[nodiscard]] int sender_of(std::uint32_t qpn) noexcept;
+  /// Responders' queue pairs that their initiators have closed. They last until the worker, who has taken their notices
+  /// off the queue, forgets the first COUNT of them.
+  [[nodiscard]] std::size_t closed() const noexcept { return closed_count_.load(std::memory_order_acquire); }
+  void forget_closed(std::size_t count) noexcept;
 
   /// Not ok when the device or its port is gone.
   [[nodiscard]] status health() const noexcept { return health_.load(std::memory_order_relaxed); }
@@ -87,13 +91,20 @@ class wireup {
   struct responder {
     owned<ibv_qp> qp;
     std::uint32_t psn = 0;
-    std::uint32_t token = 0;
+    std::uint32_t token = 0;  // the highest that came: what is older came late, or twice
+  };
+  struct closed_responder {
+    int rank;
+    owned<ibv_qp> qp;
   };
   static constexpr int receives = 256;
   static constexpr int sends = 64;
   static constexpr std::size_t slot_bytes = 128;  // GRH of 40 bytes, then a message
 
   void serve() noexcept;
+  void take_datagrams() noexcept;
+  void set_aside(int rank, responder& r) noexcept;
+  [[nodiscard]] int patience_ms() noexcept;
   void receive_again(int slot) noexcept;
   void send(int rank, const message& m) noexcept;
   void take(const message& m) noexcept;
@@ -115,10 +126,14 @@ class wireup {
   owned<ibv_qp> datagrams_;
   std::mutex sending_;  // worker and thread both send
   unsigned next_send_ = 0;
+  unsigned under_way_ = 0;
   std::map<int, owned<ibv_ah>> routes_;
-  std::mutex known_;  // the two maps below
+  std::mutex known_;  // what follows, down to the closed ones
   std::map<int, answer> answers_;
   std::map<int, responder> responders_;
+  std::vector<closed_responder> closed_;
+  std::atomic<std::size_t> closed_count_{0};
+  std::uint64_t port_down_ns_ = 0;  // since when; 0: it is up
   std::atomic<status> health_{status::ok};
   int stop_fd_ = -1;
   std::thread thread_;

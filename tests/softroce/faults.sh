@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# The verbs transport when something goes wrong: workers that die or stop, a cable that is cut, memory that is gone, and
+# settings that cannot be. However it goes, a job ends, soon, with a message that names the rank, the device or the setting.
+#
+# A worker that is stopped (SIGSTOP) is served on: its device, not its process, answers for its memory. Only a first
+# connection to it waits, for ten seconds at most.
+. "${BASH_SOURCE%/*}/inside.inc"
+if [ "${1:-}" != --inside ]; then
+  mkdir -p build/softroce
+  # shellcheck disable=SC2046 # words
+  if ! "${CXX:-g++}" -std=c++20 -O1 -I. tests/softroce/refused.cc -o build/softroce/refused "$BIN/../lib/libtobi.a" -lhwloc -lpthread -ldl -lm; then
+    echo "not ok - tests/softroce/refused.cc cannot be built"
+    exit 1
+  fi
+  # Before any guest: a machine without RDMA devices says so.
+  if [ ! -d /sys/class/infiniband ] || [ -z "$(ls /sys/class/infiniband)" ]; then
+    said=$(TOBI_TRANSPORT=verbs "$BIN/tobi-bench" fib --n 20 --workers 2 2>&1)
+    if [ $? -eq 2 ] && [[ $said == *"no RDMA device"* || $said == *"libibverbs"* ]]; then echo "ok - no device is an error that says so"; else
+      echo "not ok - no device is an error that says so: $said"
+      failed=1
+    fi
+  fi
+  run_in_guest 400
+fi
+begin=$SECONDS
+export TOBI_TRANSPORT=verbs
+
+now_ms() { local t=${EPOCHREALTIME/./}; echo $((t / 1000)); }
+start() { "$BIN/tobi-bench" uts "$@" >$log 2>&1 & first=$!; }
+child() { awk "{ print \$$1 }" "/proc/$first/task/$first/children"; }
+# The job in $first ends within LIMIT ms, and not well; $took says after how long.
+ends_badly_within() {
+  local from status=0
+  from=$(now_ms)
+  # shellcheck disable=SC2016 # the inner shell's
+  timeout 40 tail -f -s 0.05 --pid=$first /dev/null || { kill -KILL $first; took=for-ever; return 1; }
+  took=$(($(now_ms) - from))
+  wait $first || status=$?
+  [ $status -ne 0 ] && [ "$took" -le "$1" ]
+}
+count() { grep -cE -- "$1" $log; }
+
+# --- workers ---
+start --tree T1L --workers 4
+sleep 3
+kill -KILL "$(child 2)"
+rule "a killed worker ends the job within a second" ends_badly_within 1000
+echo "# after $took ms"
+rule "and is named, once" [ "$(count 'rank [0-3] .*was killed by signal 9')" = 1 ]
+
+start --tree T1 --repeat 3 --verify --workers 3
+sleep 2.5
+stopped=$(child 1)
+kill -STOP "$stopped"
+sleep 3
+kill -CONT "$stopped"
+wait $first
+rule "a worker that was stopped for three seconds: the job is right" [ "$? $(count ' yes$')" = "0 3" ]
+
+# --- the cable ---
+start --tree T1L --workers 4
+sleep 3
+tests/softroce/cable down
+rule "a cable that is cut ends the job within 20 seconds" ends_badly_within 20000
+echo "# after $took ms: $(head -n 1 $log)"
+rule "and the message names the device" says 'rxe[01]'
+run "$BIN/tobi-info"
+rule "tobi-info says why neither device can serve" [ "$(count 'rxe[01] .*port 1 is down')" = 2 ]
+run "$BIN/tobi-bench" fib --n 20 --workers 2
+rule "a port that is down is an error that says so" [ "$? $(count 'rxe0: port 1 is down')" = "2 1" ]
+tests/softroce/cable up
+
+start --tree T1 --repeat 3 --verify --workers 2
+sleep 2.5
+tests/softroce/cable lose
+sleep 1
+tests/softroce/cable up
+wait $first
+rule "a second of lost packets: the job is right" [ "$? $(count ' yes$')" = "0 3" ]
+
+start --tree T1L --workers 2
+sleep 3
+tests/softroce/cable lose
+rule "packets that are lost for good end the job within 20 seconds" ends_badly_within 20000
+echo "# after $took ms: $(head -n 1 $log)"
+rule "and the message names the device and the peer" says 'rank [01] does not answer on rxe[01]'
+tests/softroce/cable up
+
+start --tree T1L --workers 2
+sleep 3
+tests/softroce/cable down
+tests/softroce/cable up
+rule "a cable that is cut for a moment: the job does not hang" ends_badly_within 20000
+echo "# after $took ms: $(head -n 1 $log)"
+rule "and it says which device failed" says 'rxe[01]'
+run "$BIN/tobi-bench" uts --tree T1 --verify --workers 2
+rule "the next job works" says ' yes$'
+
+# --- memory that is gone ---
+export TOBI_VERBS_CONNECTIONS=1
+run build/softroce/refused
+rule "deregistered memory is a lost peer; the others are reached" [ "$? $(count 'all as it should be')" = "0 1" ]
+rule "and the message says what was refused" says 'rank 2 refused an operation of rxe[01]'
+unset TOBI_VERBS_CONNECTIONS
+
+# --- settings ---
+fails() {  # WORDS PATTERN: with status 2, one sentence, which has PATTERN
+  local status=0
+  run "$BIN/tobi-bench" fib --n 20 --workers 2 || status=$?
+  rule "$1" [ "$status $(count "$2") $(count .)" = "2 1 1" ]
+}
+TOBI_VERBS_DEVICE=nonsense fails "an unknown device: the good ones are listed" 'no RDMA device "nonsense".*rxe0, rxe1'
+TOBI_VERBS_PORT=9 fails "a port that there is not" 'TOBI_VERBS_PORT=9 is not one of'
+TOBI_VERBS_GID_INDEX=200 fails "an address that there is not" 'GID 200 is empty'
+run "$BIN/tobi-info"
+rule "tobi-info lists both devices" [ "$(count 'rxe[01] .*port 1, GID')" = 2 ]
+chmod a+rw /dev/infiniband/*
+run setpriv --reuid 65534 --regid 65534 --clear-groups bash -c "ulimit -l 8192; '$BIN/tobi-bench' fib --n 20 --workers 2"
+rule "too little memory may be locked: the limit, the need and the command" \
+  [ "$? $(($(count 'limit of locked memory is 8M, and this worker needs 32M.*ulimit -l unlimited') > 0))" = "1 1" ]
+echo "# $((SECONDS - begin)) s inside"
+exit $failed

@@ -126,8 +126,9 @@ TEST_P(mailboxes, messages_of_a_sender_come_in_order_and_once_over_many_laps) {
         ++sent[s];
       }
       if (sent[s] < count && sent[s] % 19 == 0 &&
-          send(s, 2, sent[s] << 1 | static_cast<std::uint64_t>(s)) == status::ok)
+          send(s, 2, sent[s] << 1 | static_cast<std::uint64_t>(s)) == status::ok) {
         ++sent[s];
+      }
     }
     int from = -1;
     std::uint64_t m = 0;
@@ -168,7 +169,9 @@ TEST_P(mailboxes, a_ring_that_nobody_reads_refuses_and_loses_nothing) {
     }
     ASSERT_EQ(from, 0);
     ASSERT_EQ(m, next++);
-    if (next < box::slots / 2) ASSERT_EQ(box_[0]->send(1, 99), status::again);
+    if (next < box::slots / 2) {
+      ASSERT_EQ(box_[0]->send(1, 99), status::again);
+    }
   }
   for (std::uint64_t i = 0; i < box::slots; ++i) ASSERT_EQ(send(0, 1, 1000 + i), status::ok) << i;
   for (std::uint64_t i = 0; i < box::slots; ++i) {

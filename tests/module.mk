@@ -4,7 +4,7 @@ unit_names     := $(patsubst tests/unit/%.cc,%,$(unit_sources))
 unit_programs  := $(addprefix $(OUT)/tests/,$(unit_names))
 thread_programs := $(filter %_threads_test,$(unit_programs))
 # What a sanitizer may look at: not the tests that switch stacks or fork whole jobs, which it does not understand.
-plain_programs := $(filter-out %/task_test %/bootstrap_test,$(unit_programs))
+plain_programs := $(filter-out %/task_test %/bootstrap_test %_job_test,$(unit_programs))
 test_programs  := $(unit_programs)
 
 # Without assertions' knowledge of strings, GCC 12 thinks that one of gtest's may be unset.

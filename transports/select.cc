@@ -84,11 +84,12 @@ std::unique_ptr<transport> select(std::string_view named, const context& where) 
       return wrap(std::move(made), where);
     }
     if (named == entry.name) {
-      base::fatal("TOBI_TRANSPORT=" + std::string(named) + " cannot be used: " + why_not + ".", base::exit_usage);
+      base::fatal_everywhere(where.rank, "TOBI_TRANSPORT=" + std::string(named) + " cannot be used: " + why_not + ".",
+                             base::exit_usage);
     }
     reasons.append("; ").append(entry.name).append(" is not: ").append(why_not);
   }
-  if (named == "auto") base::fatal("no transport can serve this job" + reasons + ".");
+  if (named == "auto") base::fatal_everywhere(where.rank, "no transport can serve this job" + reasons + ".", 1);
   base::fatal("TOBI_TRANSPORT=" + std::string(named) + " is not auto or one of " + names + ".", base::exit_usage);
 }
 

@@ -1,5 +1,6 @@
 #include "libcore/base/log.hpp"
 
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -104,6 +105,14 @@ void fatal(std::string_view message, int exit_status) {
   }
   if (fatal_hook != nullptr) fatal_hook(exit_status);
   _exit(exit_status);
+}
+
+void fatal_everywhere(int rank, std::string_view message, int exit_status) {
+  if (rank != 0) {
+    const timespec moment{1, 0};
+    nanosleep(&moment, nullptr);
+  }
+  fatal(message, exit_status);
 }
 
 void assertion_failed(const char* condition, const char* why, const char* file, int at_line) {

@@ -26,6 +26,9 @@ void log(log_level level, std::string_view message);
 inline constexpr int exit_failure = 1;
 inline constexpr int exit_usage = 2;
 [[noreturn]] void fatal(std::string_view message, int exit_status = exit_failure);
+/// For what every rank of a job finds out by itself, such as a setting that cannot be served: rank 0 says it and ends
+/// the job, while the others wait; one that is still there after a second has no rank 0 that says it.
+[[noreturn]] void fatal_everywhere(int rank, std::string_view message, int exit_status);
 
 /// A second line for every fatal error of this process, such as how to have it again.
 void set_fatal_note(std::string_view note);

@@ -202,14 +202,16 @@ std::vector<int> job::find_nodes() const {
   std::vector<int> of(given.begin(), given.end());
   if (settings_.nodes <= 1) return of;
   if (settings_.nodes > size()) {
-    base::fatal("TOBI_NODES=" + std::to_string(settings_.nodes) + " is more than the " + std::to_string(size()) +
-                    " workers of this job; lower it or raise TOBI_WORKERS.",
-                base::exit_usage);
+    base::fatal_everywhere(rank(),
+                           "TOBI_NODES=" + std::to_string(settings_.nodes) + " is more than the " +
+                               std::to_string(size()) + " workers of this job; lower it or raise TOBI_WORKERS.",
+                           base::exit_usage);
   }
   if (of.back() != 0) {
-    base::fatal("TOBI_NODES splits the workers of one machine, and this job is on " + std::to_string(of.back() + 1) +
-                    " nodes; unset it.",
-                base::exit_usage);
+    base::fatal_everywhere(rank(),
+                           "TOBI_NODES splits the workers of one machine, and this job is on " +
+                               std::to_string(of.back() + 1) + " nodes; unset it.",
+                           base::exit_usage);
   }
   for (std::size_t r = 0; r < of.size(); ++r) {
     of[r] = static_cast<int>(r * static_cast<std::size_t>(settings_.nodes) / of.size());

@@ -17,12 +17,19 @@ using transports::op_kind;
 
 namespace {
 
-// Whom we wait for may need this core: a target that must poll, on a machine with more workers than cores.
+// Whom we wait for may need this core: a target that must poll, or a provider's thread, on a machine with more of them
+// than cores. What comes within some ten microseconds, as it does on a fast fabric, is met spinning.
 void wait_a_little(unsigned& spins) noexcept {
-  if (++spins % 1024 == 0) {
+  constexpr unsigned eager = 128;
+  constexpr unsigned yielding = 4096;
+  ++spins;
+  if (spins < eager || (spins < yielding && spins % 16 != 0)) {
+    arch::pause();
+  } else if (spins < yielding || spins % 16 != 0) {
     sched_yield();
   } else {
-    arch::pause();
+    const timespec nap{0, 20'000};
+    nanosleep(&nap, nullptr);
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 // There are more ranks than cores, and a provider may have threads of its own that need one.
 void give_way(unsigned spins) {
   if (spins < 64) return;
-  if (spins % 256 != 255) {
+  if (spins % 16 != 15) {
     sched_yield();
     return;
   }

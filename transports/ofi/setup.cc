@@ -1,8 +1,13 @@
 // ofi: opening, registering, exchanging. Every mr_mode bit that a provider may ask for is honoured here.
+#include <dirent.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "libcore/base/log.hpp"
@@ -32,6 +37,24 @@ std::string progress_words(const fi_info& info, bool thread) {
   return thread ? "moved by a thread of each worker (TOBI_OFI_PROGRESS)" : "moves when workers poll";
 }
 
+// libfabric's shm provider has a file in /dev/shm for each endpoint, PID:UID:NUMBER, and cannot remove it when its
+// process is killed. Peers map it when they first talk to it, so it cannot lose its name before. What processes of this
+// user have left that are gone, the next endpoint removes.
+void remove_what_the_dead_left() {
+  DIR* folder = opendir("/dev/shm");
+  if (folder == nullptr) return;
+  while (const dirent* entry = readdir(folder)) {
+    int pid = 0;
+    unsigned uid = 0;
+    unsigned number = 0;
+    int length = 0;
+    if (std::sscanf(entry->d_name, "%d:%u:%u%n", &pid, &uid, &number, &length) != 3) continue;
+    if (entry->d_name[length] != '\0' || pid <= 0 || uid != getuid()) continue;
+    if (kill(pid, 0) != 0 && errno == ESRCH) unlinkat(dirfd(folder), entry->d_name, 0);
+  }
+  closedir(folder);
+}
+
 }  // namespace
 
 std::string unusable(const context& where) {
@@ -45,7 +68,7 @@ std::string unusable(const context& where) {
 
 std::unique_ptr<transport> create(const context& where) {
   choice c = choose_provider(where);
-  if (c.info == nullptr) base::fatal("ofi cannot be used: " + c.error + ".", base::exit_usage);
+  if (c.info == nullptr) base::fatal_everywhere(where.rank, "ofi cannot be used: " + c.error + ".", base::exit_usage);
   if (c.atomics) {
     // Some providers claim FI_ATOMIC, and then refuse each operation when they are asked about it (fi_query_atomic).
     auto native = std::make_unique<ofi_transport>(where, std::move(c));
@@ -106,7 +129,10 @@ void ofi_transport::open(const context& where) {
   // Only FI_THREAD_SAFE lets a second thread read the completion queue.
   const bool thread = where.settings.ofi_progress == base::progress_mode::thread;
   info_->domain_attr->threading = thread ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
-  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);  // the shm provider copies between processes with process_vm_readv
+  if (std::string_view(info_->fabric_attr->prov_name) == "shm") {
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);  // it copies between processes with process_vm_readv
+    remove_what_the_dead_left();
+  }
   const auto need = [&](long status, const char* what) {
     if (status != 0) cannot(what, status);
   };

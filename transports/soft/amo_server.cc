@@ -39,7 +39,10 @@ std::uint64_t amo_server::execute(const amo_request& r) const noexcept {
   std::uint64_t* at = regions_.word(r.region, r.offset);
   if (at == nullptr) return 0;  // the initiator has checked its own bounds: the region is gone
   const std::atomic_ref word(*at);
-  if (static_cast<op_kind>(r.kind) == op_kind::fetch_add) return word.fetch_add(r.operand, std::memory_order_acq_rel);
+  if (r.kind == static_cast<std::uint32_t>(op_kind::fetch_add)) {
+    return word.fetch_add(r.operand, std::memory_order_acq_rel);
+  }
+  if (r.kind != static_cast<std::uint32_t>(op_kind::compare_swap)) return 0;
   std::uint64_t expected = r.expected;
   word.compare_exchange_strong(expected, r.operand, std::memory_order_acq_rel, std::memory_order_acquire);
   return expected;

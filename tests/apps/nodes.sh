@@ -1,0 +1,95 @@
+#!/bin/sh
+# The workers of one machine as two nodes, or four: every path between nodes, over each provider of libfabric that is here
+# and over the simulated fabric. With SECONDS_EACH (2) seconds for each row a row runs as often as it fits, once at least.
+set -u
+. "$(dirname "$0")/rules.inc"
+each_ms=$((${SECONDS_EACH:-2} * 1000))
+now_ms() { date +%s%3N; }
+
+# One row: transport, provider, where atomics are executed, who makes progress, nodes, deque, answer, arguments.
+row() {
+  transport=$1 provider=$2 server=$3 progress=$4 nodes=$5 deque=$6 answer=$7
+  shift 7
+  rule="$* is $answer over $transport${provider:+ ($provider)} between $nodes nodes, atomics $server, progress $progress, $deque"
+  begin=$(now_ms) runs=0
+  while :; do
+    run 60 TOBI_NODES="$nodes" TOBI_TRANSPORT="$transport" TOBI_OFI_PROVIDER="$provider" TOBI_AMO_SERVER="$server" \
+      TOBI_OFI_PROGRESS="$progress" TOBI_DEQUE="$deque" "$bench" "$@" --workers 4 --verify --json || break
+    silent && says "\"result\":$answer,\"verified\":true" || break
+    # Something went between the nodes, and by the way that was asked for.
+    name=shm+$transport
+    [ "$nodes" -lt 4 ] || name=$transport
+    says "\"transport\":\"$name\"" || break
+    runs=$((runs + 1))
+    [ $(($(now_ms) - begin)) -lt "$each_ms" ] || { verdict 0 "$rule: $runs times"; return; }
+  done
+  verdict 1 "$rule (run $((runs + 1)))"
+}
+
+# The programs whose answers are known; fib and btc have a join every few dozen nanoseconds.
+fib="832040 fib --n 30"
+btc="1048575 btc --depth 19 --iter 1"
+queens="14200 nqueens --n 12"
+tree="4130071 uts --tree T1"
+
+providers=
+for name in 'tcp' 'tcp;ofi_rxm' shm sockets; do
+  if run 20 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER="$name" "$bench" fib --n 5 --workers 2; then
+    providers="$providers $name"
+  else
+    echo "skip - provider $name: $(tail -n 1 "$err")"
+  fi
+done
+
+for provider in $providers; do
+  case $provider in
+    # Threads of its own for every endpoint, and more of them than cores: a few rows.
+    sockets)
+      row ofi sockets auto auto 2 steal_word $tree
+      row ofi sockets inline auto 2 the $btc
+      row ofi sockets thread thread 2 steal_word $fib
+      continue ;;
+    # The same as tcp;ofi_rxm, found by its short name.
+    tcp) row ofi tcp auto auto 2 steal_word $tree; continue ;;
+  esac
+  for server in auto inline thread; do
+    for progress in auto thread; do
+      row ofi "$provider" $server $progress 2 steal_word $tree
+    done
+    row ofi "$provider" $server auto 2 the $tree
+  done
+  row ofi "$provider" auto auto 2 steal_word $fib
+  row ofi "$provider" inline thread 2 the $fib
+  row ofi "$provider" auto auto 2 steal_word $btc
+  row ofi "$provider" thread auto 2 the $btc
+  row ofi "$provider" inline auto 2 steal_word $queens
+  row ofi "$provider" auto auto 2 the $queens
+  row ofi "$provider" auto auto 4 steal_word $tree
+  row ofi "$provider" thread thread 4 the $btc
+done
+row sim "" auto auto 2 steal_word $tree
+row sim "" auto auto 2 the $btc
+row sim "" auto auto 4 steal_word $tree
+
+# Mistakes are one sentence for the whole job, and nothing else.
+refused() {  # words that the sentence has, workers, settings
+  words=$1 workers=$2
+  shift 2
+  run 20 "$@" "$bench" fib --n 5 --workers "$workers"
+  all "refused once: $*" '[ $status -eq 2 ]' '[ "$(wc -l < "$err")" -eq 1 ]' '[ ! -s "$out" ]' 'complains "$words"'
+}
+refused 'no provider "nonsense".*TOBI_OFI_PROVIDER may be one of .*sockets' 4 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER=nonsense
+refused 'no provider "nonsense".*TOBI_OFI_PROVIDER may be one of .*sockets' 4 TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER=nonsense
+refused 'TOBI_NODES=9 is more than the 2 workers of this job' 2 TOBI_NODES=9
+refused 'TOBI_NODES=0 is not' 2 TOBI_NODES=0
+refused 'TOBI_TRANSPORT=shm cannot be used: it serves the workers of one node' 4 TOBI_TRANSPORT=shm TOBI_NODES=2
+refused 'TOBI_TRANSPORT=self cannot be used: it serves a job of one worker' 4 TOBI_TRANSPORT=self
+refused 'TOBI_AMO_SERVER=bad is not one of auto, inline, thread' 4 TOBI_AMO_SERVER=bad
+refused 'TOBI_OFI_PROGRESS=bad is not one of auto, manual, thread' 4 TOBI_OFI_PROGRESS=bad
+
+# What was chosen, and why the others were not.
+run 20 TOBI_NODES=2 TOBI_LOG=info "$bench" fib --n 20 --workers 4
+all "the automatic choice between nodes says what it took and why not the others" '[ $status -eq 0 ]' \
+  'complains "info: rank 0 .*transport [a-z]*: the first usable one; self is not: .*; shm is not: it serves the workers of one node"' \
+  'complains "info: rank 0 .*route: shm inside a node, [a-z]* between nodes (.*); atomics inside a node by [a-z]*"'
+finish

@@ -1,0 +1,26 @@
+#!/bin/sh
+# tobi-conform over libfabric: each provider that is here, with the provider's own atomics and with software ones. A line a
+# rule of the contract, and one for each whole run.
+set -u
+. "$(dirname "$0")/rules.inc"
+conform=$BIN/tobi-conform
+
+contract() {  # provider, server, ranks
+  shown="ofi ($1), atomics $2, $3 ranks"
+  run 60 TOBI_OFI_PROVIDER="$1" TOBI_AMO_SERVER="$2" "$conform" ofi --ranks "$3"
+  if [ "$status" -eq 2 ] && [ ! -s "$out" ]; then
+    echo "skip - $shown: $(tail -n 1 "$err")"
+    return
+  fi
+  sed -n "s|^pass |ok - $shown: |p; s|^fail |not ok - $shown: |p; s|^skip \(.*\)|skip - $shown: \1|p" "$out"
+  passed=$(grep -c '^pass ' "$out")
+  # Fewer mean that a capability is gone, not that less was asked.
+  all "$shown: the contract is kept to its end" '[ $status -eq 0 ]' '[ "$passed" -ge 18 ]' '! says "^fail "' \
+    'says "^[a-z]* peer-death"'
+}
+for server in auto inline thread; do
+  contract 'tcp;ofi_rxm' $server 4
+  contract shm $server 4
+  contract sockets $server 2
+done
+finish

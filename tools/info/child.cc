@@ -59,7 +59,11 @@ std::string how_it_ended(int status, const std::string& printed) {
            (said.empty() ? "" : "; before that: " + said);
   }
   if (!said.empty()) return said;
-  return "it ended with status " + std::to_string(WEXITSTATUS(status)) + " and no reason";
+  // Libraries that catch the signals of their process say in words of their own what happened, and exit.
+  constexpr std::size_t readable = 160;
+  const std::string words = printed.substr(0, printed.find('\n')).substr(0, readable);
+  return "it ended with status " + std::to_string(WEXITSTATUS(status)) +
+         (words.empty() ? " and no reason" : ": " + words);
 }
 
 }  // namespace
@@ -125,6 +129,8 @@ json child::collect(int seconds, std::string& trouble) {
   for (std::string line; std::getline(lines, line);) {
     if (const json one = json::parse(line, nullptr, false); one.is_object()) all.update(one);
   }
+  if (trouble.empty() && !all.contains(finished)) trouble = "it exited in the middle, with status 0";
+  all.erase(finished);
   return all;
 }
 

@@ -10,6 +10,9 @@
 
 namespace tobi_info {
 
+/// The last thing that a child says: an exit without it came too early.
+inline constexpr const char* finished = "finished";
+
 /// A child that has been started. Killed, with all that it has started, when it is dropped before its end.
 class child {
  public:

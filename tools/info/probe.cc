@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "libcore/base/log.hpp"
+#include "tools/info/child.hpp"
 
 namespace tobi_info {
 
@@ -22,8 +23,10 @@ int run_probe(const std::string& what) {
   const job_here job = read_job();
   for (const tobi::transports::registry_entry& entry : tobi::transports::registry()) {
     if (entry.name != name) continue;
-    if (task == "look") return look(entry, job, tell), 0;
-    if (task == "measure") return measure(entry, job, tell), 0;
+    if (task == "look") look(entry, job, tell);
+    if (task == "measure") measure(entry, job, tell);
+    tell({{finished, true}});
+    return 0;
   }
   tobi::base::fatal("tobi-info has no probe \"" + what + "\".", tobi::base::exit_usage);
 }

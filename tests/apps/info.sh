@@ -55,24 +55,24 @@ all "a setting of the environment is shown with its value in force and its sourc
   'says "^  TOBI_DEQUE  *the  *environment "' 'says "^  TOBI_STACK_SIZE  *128K  *environment "' \
   'says "^  TOBI_HEAP_SIZE  *1G  *default "'
 
-run TOBI_WORKERS=1 "$info"
+run TOBI_WORKERS=1 "$info" --no-measure
 all "the choice of a transport follows the number of workers" 'says "chosen for a job of 1 worker$"'
 for workers in 1 2; do
-  run TOBI_WORKERS=$workers "$info" --json
+  run TOBI_WORKERS=$workers "$info" --no-measure --json
   all "the simulated transport is usable, and not chosen unless it is asked for ($workers workers)" \
     'says "\"name\":\"sim\",.*\"usable\":true,.*\"chosen\":false"'
 done
-run TOBI_WORKERS=2 TOBI_TRANSPORT=sim "$info" --json
+run TOBI_WORKERS=2 TOBI_TRANSPORT=sim "$info" --no-measure --json
 all "TOBI_TRANSPORT=sim chooses the simulated transport" 'says "\"name\":\"sim\",.*\"chosen\":true"' \
   'says "\"amo_scope\":\"domain\""'
-run TOBI_WORKERS=2 TOBI_TRANSPORT=self "$info"; status=$?
+run TOBI_WORKERS=2 TOBI_TRANSPORT=self "$info" --no-measure; status=$?
 all "a transport that cannot serve the job says why, and nothing else is chosen in its place" '[ $status -eq 0 ]' \
   'says "not usable for a job of 2 workers: it serves a job of one worker"' '! says "and chosen for"'
 
-run taskset -c "$(taskset -pc $$ | sed 's/.*: *\([0-9]*\).*/\1/')" "$info"; status=$?
+run taskset -c "$(taskset -pc $$ | sed 's/.*: *\([0-9]*\).*/\1/')" "$info" --no-measure; status=$?
 all "the inherited cpuset limits the cores" '[ $status -eq 0 ]' 'says "^  cores  *1 usable of "' 'says "workers of a job 1$"'
 
-run HWLOC_PLUGINS_PATH=/nowhere "$info"; status=$?
+run HWLOC_PLUGINS_PATH=/nowhere "$info" --no-measure; status=$?
 all "plugins of hwloc are not needed" '[ $status -eq 0 ]' silent 'says "^  cores .* usable of "'
 
 # --- for programs ---
@@ -89,7 +89,7 @@ all "--json tells capabilities as values" 'says "\"fetch_add\":true"' 'says "\"a
 run "$info" --json --settings
 all "--json --settings is the settings alone" '[ "$(wc -l < "$out")" -eq "$rows" ]' \
   '[ "$(count "\"kind\":\"setting\"")" -eq "$rows" ]'
-run TOBI_TRANSPORT=shm 'TOBI_STRANGE=a"b\c' "$info" --json
+run TOBI_TRANSPORT=shm 'TOBI_STRANGE=a"b\c' "$info" --no-measure --json
 if command -v jq > /dev/null; then
   jq -e . < "$out" > "$folder/parsed" 2>> "$err"; status=$?
   all "--json is JSON" '[ $status -eq 0 ]'
@@ -213,7 +213,7 @@ run TOBI_WROKERS=4 TOBI_LOG=error "$info" --settings
 all "TOBI_LOG=error silences the warning" silent 'says "^  TOBI_LOG  *error  *environment "'
 
 if [ -c /dev/full ]; then
-  "$info" > /dev/full 2> "$err"; status=$?
+  "$info" --no-measure > /dev/full 2> "$err"; status=$?
   : > "$out"
   all "output that cannot be written is an error" '[ $status -eq 1 ]' '[ "$(wc -l < "$err")" -eq 1 ]'
 fi

@@ -61,7 +61,8 @@ std::string how_it_ended(int status, const std::string& printed) {
   if (!said.empty()) return said;
   // Libraries that catch the signals of their process say in words of their own what happened, and exit.
   constexpr std::size_t readable = 160;
-  const std::string words = printed.substr(0, printed.find('\n')).substr(0, readable);
+  const std::size_t start = std::min(printed.find_first_not_of('\n'), printed.size());
+  const std::string words = printed.substr(start, std::min(printed.find('\n', start) - start, readable));
   return "it ended with status " + std::to_string(WEXITSTATUS(status)) +
          (words.empty() ? " and no reason" : ": " + words);
 }

@@ -158,6 +158,18 @@ mkdir "$folder/empty" "$folder/broken"
 run TOBI_WORKERS=2 LD_LIBRARY_PATH="$folder/empty" "$info" --no-measure; status=$?
 all "libraries that cannot be loaded are sentences" '[ $status -eq 0 ]' silent 'says "usable, and chosen for a job of 2 workers"' \
   '[ "$(count "not usable for a job of 2 workers: .*lib\(fabric\|ibverbs\)")" -ge 1 ]'
+mkdir "$folder/pmix"
+echo '#include <stdlib.h>
+__attribute__((constructor)) static void wrong(void) { abort(); }' > "$folder/wrong.c"
+if ! "$info" --json --no-measure | grep '"name":"pmix"' | grep -q '"usable":true'; then
+  echo "skip - a PMIx library that crashes: needs the package libpmix-dev, at build time"
+elif "${CXX:-g++}" -shared -fPIC -x c "$folder/wrong.c" -o "$folder/pmix/libpmix.so.2" 2> "$err"; then
+  run LD_LIBRARY_PATH="$folder/pmix" "$info" --no-measure; status=$?
+  all "a launcher's library that crashes is a sentence" '[ $status -eq 0 ]' silent 'says "^  launchers "' \
+    'says "not usable: it crashed with signal 6"' 'says "^  TOBI_WORKERS "'
+else
+  verdict 1 "the PMIx library that crashes builds"
+fi
 real=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -n 's/.*libfabric\.so\.1 .*=> //p' | head -n 1)
 if [ -z "$real" ] || "$info" --no-measure | grep -q 'built without libfabric'; then
   echo "skip - a libfabric that goes wrong: needs the package libfabric-dev"

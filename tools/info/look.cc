@@ -1,6 +1,7 @@
-// A look at a transport: what it says of itself.
+// A look at a transport, or at the ways to start a job: what they say of themselves.
 #include <array>
 
+#include "bootstrap/bootstrap.hpp"
 #include "tools/info/probe.hpp"
 #include "transports/route/route.hpp"
 
@@ -34,6 +35,19 @@ json capabilities_json(const transports::capabilities& c) {
 }
 
 }  // namespace
+
+void list_ways(const teller& tell) {
+  json rows = json::array();
+  for (const tobi::bootstrap::way& w : tobi::bootstrap::ways()) {
+    rows.push_back({{"kind", "bootstrap"},
+                    {"name", w.name},
+                    {"summary", w.summary},
+                    {"facts", w.facts},
+                    {"usable", w.why_not.empty()},
+                    {"why_not", w.why_not}});
+  }
+  tell({{"ways", rows}});
+}
 
 // The transport is asked about the job that would run here. One that serves only a lone worker is asked about that too,
 // since its capabilities are of interest all the same.

@@ -20,6 +20,11 @@ int run_probe(const std::string& what) {
   const std::size_t space = what.find(' ');
   const std::string task = what.substr(0, space);
   const std::string name = space == std::string::npos ? "" : what.substr(space + 1);
+  if (task == "ways") {
+    list_ways(tell);
+    tell({{finished, true}});
+    return 0;
+  }
   const job_here job = read_job();
   for (const tobi::transports::registry_entry& entry : tobi::transports::registry()) {
     if (entry.name != name) continue;

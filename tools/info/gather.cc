@@ -93,7 +93,7 @@ json pages_json() {
 
 // Launchers have libraries too: a child loads them.
 std::vector<json> bootstraps_json() {
-  constexpr int seconds = 5;
+  constexpr int seconds = 10;
   std::string trouble;
   const json found = child("ways").collect(seconds, trouble);
   std::vector<json> lines;

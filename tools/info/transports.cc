@@ -12,7 +12,7 @@ namespace {
 
 namespace transports = tobi::transports;
 
-constexpr int look_seconds = 5;
+constexpr int look_seconds = 10;  // emulated and overloaded machines are slow
 constexpr int measure_seconds = 12;
 
 json fresh_line(const transports::registry_entry& entry, const job_here& job) {

@@ -55,24 +55,24 @@ all "a setting of the environment is shown with its value in force and its sourc
   'says "^  TOBI_DEQUE  *the  *environment "' 'says "^  TOBI_STACK_SIZE  *128K  *environment "' \
   'says "^  TOBI_HEAP_SIZE  *1G  *default "'
 
-run TOBI_WORKERS=1 "$info"
+run TOBI_WORKERS=1 "$info" --no-measure
 all "the choice of a transport follows the number of workers" 'says "chosen for a job of 1 worker$"'
 for workers in 1 2; do
-  run TOBI_WORKERS=$workers "$info" --json
+  run TOBI_WORKERS=$workers "$info" --no-measure --json
   all "the simulated transport is usable, and not chosen unless it is asked for ($workers workers)" \
     'says "\"name\":\"sim\",.*\"usable\":true,.*\"chosen\":false"'
 done
-run TOBI_WORKERS=2 TOBI_TRANSPORT=sim "$info" --json
+run TOBI_WORKERS=2 TOBI_TRANSPORT=sim "$info" --no-measure --json
 all "TOBI_TRANSPORT=sim chooses the simulated transport" 'says "\"name\":\"sim\",.*\"chosen\":true"' \
   'says "\"amo_scope\":\"domain\""'
-run TOBI_WORKERS=2 TOBI_TRANSPORT=self "$info"; status=$?
+run TOBI_WORKERS=2 TOBI_TRANSPORT=self "$info" --no-measure; status=$?
 all "a transport that cannot serve the job says why, and nothing else is chosen in its place" '[ $status -eq 0 ]' \
   'says "not usable for a job of 2 workers: it serves a job of one worker"' '! says "and chosen for"'
 
-run taskset -c "$(taskset -pc $$ | sed 's/.*: *\([0-9]*\).*/\1/')" "$info"; status=$?
+run taskset -c "$(taskset -pc $$ | sed 's/.*: *\([0-9]*\).*/\1/')" "$info" --no-measure; status=$?
 all "the inherited cpuset limits the cores" '[ $status -eq 0 ]' 'says "^  cores  *1 usable of "' 'says "workers of a job 1$"'
 
-run HWLOC_PLUGINS_PATH=/nowhere "$info"; status=$?
+run HWLOC_PLUGINS_PATH=/nowhere "$info" --no-measure; status=$?
 all "plugins of hwloc are not needed" '[ $status -eq 0 ]' silent 'says "^  cores .* usable of "'
 
 # --- for programs ---
@@ -81,6 +81,7 @@ all "--json prints one object a line" '[ $status -eq 0 ]' silent '[ "$(count "^{
 for kind in version machine pages; do
   all "--json has one object of kind $kind" '[ "$(count "^{\"kind\":\"$kind\"")" -eq 1 ]'
 done
+all "--json has the decorators" '[ "$(count "^{\"kind\":\"decorator\"")" -eq 3 ]'
 all "--json has self, shm and sim, and as many settings as the table" '[ "$(count "\"kind\":\"setting\"")" -eq "$rows" ]' \
   'says "\"kind\":\"transport\",\"name\":\"self\""' 'says "\"kind\":\"transport\",\"name\":\"shm\""' \
   'says "\"kind\":\"transport\",\"name\":\"sim\""'
@@ -88,7 +89,7 @@ all "--json tells capabilities as values" 'says "\"fetch_add\":true"' 'says "\"a
 run "$info" --json --settings
 all "--json --settings is the settings alone" '[ "$(wc -l < "$out")" -eq "$rows" ]' \
   '[ "$(count "\"kind\":\"setting\"")" -eq "$rows" ]'
-run TOBI_TRANSPORT=shm 'TOBI_STRANGE=a"b\c' "$info" --json
+run TOBI_TRANSPORT=shm 'TOBI_STRANGE=a"b\c' "$info" --no-measure --json
 if command -v jq > /dev/null; then
   jq -e . < "$out" > "$folder/parsed" 2>> "$err"; status=$?
   all "--json is JSON" '[ $status -eq 0 ]'
@@ -103,6 +104,92 @@ else
   awk '{ q = gsub(/"/, "\""); o = gsub(/[{[]/, "&"); c = gsub(/[]}]/, "&"); if (q % 2 || o != c) bad = 1 } END { exit bad }' "$out"
   status=$?
   all "--json has matching quotes and brackets (jq is not installed to parse it)" '[ $status -eq 0 ]'
+fi
+
+# --- what is measured ---
+# One transport's object: NAME, then conditions in jq's words.
+transport_is() {
+  name=$1
+  shift
+  for condition in "$@"; do
+    jq -se "map(select(.kind == \"transport\" and .name == \"$name\")) | .[0] | $condition" < "$out" > "$folder/parsed" 2>> "$err" || {
+      echo "# $name: not $condition"
+      return 1
+    }
+  done
+}
+if command -v jq > /dev/null; then
+  run TOBI_WORKERS=2 "$info" --json; status=$?
+  all "shm is one-sided as measured" '[ $status -eq 0 ]' silent \
+    'transport_is shm .measured_passive_rma .measured_passive_get .measured_passive_put .measured_passive_amo ".measured_get_us > 0" ".measured_error == \"\""'
+  all "self cannot be measured, and says why" 'transport_is self ".measured_passive_rma == null" ".measured_error | length > 0"'
+  all "what was not measured is null" 'transport_is self ".measured_get_us == null" ".measured_passive_amo == null"'
+  all "each transport has its devices as a list" \
+    'jq -se "map(select(.kind == \"transport\")) | all(.devices | type == \"array\")" < "$out" > "$folder/parsed"'
+  run TOBI_WORKERS=2 TOBI_SIM=manual "$info" --json; status=$?
+  all "a fabric whose targets must poll is not one-sided, and its operations last as long as the target sleeps" '[ $status -eq 0 ]' \
+    'transport_is sim ".measured_passive_rma == false" ".measured_passive_amo == false" ".measured_get_us > 200000" ".measured_error == \"\""'
+  run TOBI_WORKERS=2 TOBI_SIM=manual-amo "$info" --json
+  all "a fabric whose targets must poll for atomics alone is told apart" \
+    'transport_is sim ".measured_passive_rma" ".measured_passive_amo == false" ".measured_amo_us > 200000"'
+  run TOBI_WORKERS=2 TOBI_SIM=noamo "$info" --json
+  all "atomics that are not claimed are not measured" 'transport_is sim ".measured_passive_rma" ".measured_passive_amo == null"'
+  run TOBI_WORKERS=2 "$info" --json --no-measure
+  all "--no-measure does not measure" 'transport_is shm ".measured_passive_rma == null" ".measured_error == \"not asked for\""'
+  run TOBI_WORKERS=4 TOBI_NODES=2 TOBI_TRANSPORT=sim "$info" --json --no-measure
+  all "with TOBI_NODES the route of each operation is told" \
+    'transport_is sim ".chosen" ".route | test(\"shm inside a node, sim between nodes.*atomics inside a node by sim\")"' \
+    'transport_is shm ".usable == false"'
+  run TOBI_WRAP=trace,stats "$info" --json --no-measure
+  all "decorators are listed with their place" \
+    'jq -se "map(select(.kind == \"decorator\")) | map({(.name): .place}) | add == {stats: 2, trace: 1, fault: 0}" < "$out" > "$folder/parsed"'
+else
+  echo "skip - what is measured: jq is not installed"
+fi
+run TOBI_WORKERS=2 TOBI_SIM=manual-amo "$info"
+all "people are told in one line a transport" 'says "one-sided as measured: get yes (.* us), put yes (.* us), atomic no (waited for the target, [0-9]* ms)$"'
+run TOBI_WRAP=stats,nonsense "$info" --no-measure
+all "a list of decorators that no job would take is told" 'says "asked for, and refused: .*nonsense"'
+
+# --- a vendor's library that is broken ---
+mkdir "$folder/empty" "$folder/broken"
+: > "$folder/empty/libfabric.so.1"
+: > "$folder/empty/libibverbs.so.1"
+run TOBI_WORKERS=2 LD_LIBRARY_PATH="$folder/empty" "$info" --no-measure; status=$?
+all "libraries that cannot be loaded are sentences" '[ $status -eq 0 ]' silent 'says "usable, and chosen for a job of 2 workers"' \
+  '[ "$(count "not usable for a job of 2 workers: .*lib\(fabric\|ibverbs\)")" -ge 1 ]'
+mkdir "$folder/pmix"
+echo '#include <stdlib.h>
+__attribute__((constructor)) static void wrong(void) { abort(); }' > "$folder/wrong.c"
+if ! "$info" --json --no-measure | grep '"name":"pmix"' | grep -q '"usable":true'; then
+  echo "skip - a PMIx library that crashes: needs the package libpmix-dev, at build time"
+elif "${CXX:-g++}" -shared -fPIC -x c "$folder/wrong.c" -o "$folder/pmix/libpmix.so.2" 2> "$err"; then
+  run LD_LIBRARY_PATH="$folder/pmix" "$info" --no-measure; status=$?
+  all "a launcher's library that crashes is a sentence" '[ $status -eq 0 ]' silent 'says "^  launchers "' \
+    'says "not usable: it crashed with signal 6"' 'says "^  TOBI_WORKERS "'
+else
+  verdict 1 "the PMIx library that crashes builds"
+fi
+real=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -n 's/.*libfabric\.so\.1 .*=> //p' | head -n 1)
+if [ -z "$real" ] || "$info" --no-measure | grep -q 'built without libfabric'; then
+  echo "skip - a libfabric that goes wrong: needs the package libfabric-dev"
+elif ! "${CXX:-g++}" -shared -fPIC -O1 "${ROOT:-.}/tests/apps/broken_library.cc" -o "$folder/broken/libfabric.so.1" -ldl 2> "$err"; then
+  verdict 1 "the library that goes wrong builds"
+else
+  goes_wrong() {  # how, the rule, the line that says so, option
+    run TOBI_WORKERS=2 WRONG="$1" REAL="$real" LD_LIBRARY_PATH="$folder/broken" timeout -k 5 60 "$info" $4; status=$?
+    said=$3
+    all "$2" '[ $status -eq 0 ]' silent 'says "$said"' 'says "usable, and chosen for a job of 2 workers"' 'says "^  TOBI_WORKERS "'
+  }
+  asked="(when it was asked whether it can be used)"
+  goes_wrong crash "a library that crashes when it is asked is a sentence" "not usable .*signal 11.*$asked" --no-measure
+  goes_wrong abort "one that aborts, too" "not usable .*\(signal 6\|Aborted\|status\).*$asked" --no-measure
+  goes_wrong exit "one that exits, too" "not usable .*it exited in the middle, with status 0 $asked" --no-measure
+  goes_wrong hang "one that never answers is stopped" "not usable .*did not end within 10 seconds and was stopped $asked" --no-measure
+  goes_wrong open "one that crashes when it is opened is not usable" "not usable .*(when it was opened)" --no-measure
+  goes_wrong measure "one that crashes while it is measured stays usable, and the reason is told" "not measured: .*\(signal 11\|died\|killed\)" --measure
+  goes_wrong measure-hang "a measurement that hangs is stopped" "not measured: it did not end within 12 seconds" --measure
+  all "nothing of it is left behind" '! pgrep -f "tobi-info --probe measure ofi"'
 fi
 
 # --- mistakes ---
@@ -138,11 +225,11 @@ run TOBI_WROKERS=4 TOBI_LOG=error "$info" --settings
 all "TOBI_LOG=error silences the warning" silent 'says "^  TOBI_LOG  *error  *environment "'
 
 if [ -c /dev/full ]; then
-  "$info" > /dev/full 2> "$err"; status=$?
+  "$info" --no-measure > /dev/full 2> "$err"; status=$?
   : > "$out"
   all "output that cannot be written is an error" '[ $status -eq 1 ]' '[ "$(wc -l < "$err")" -eq 1 ]'
 fi
 run "$info" --help; status=$?
-all "--help names the options" '[ $status -eq 0 ]' 'says "--settings"' 'says "--json"'
+all "--help names the options" '[ $status -eq 0 ]' 'says "--settings"' 'says "--json"' 'says "--no-measure"' '! says "--probe"'
 
 [ "$failures" -eq 0 ]

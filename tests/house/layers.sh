@@ -26,6 +26,7 @@ layer task 'libcore/task/|alloc/|libcore/base/|arch/|transports/transport.hpp|to
 layer 'public headers' 'tobi/' libcore/include
 layer 'examples' 'tobi/' tools/examples
 layer 'tobi-perf' 'tobi/|tools/perf/|transports/transport.hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/perf
+layer 'tobi-info' 'tools/info/|transports/(transport|route/route|wrap/wrap).hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/info
 layer 'tobi-bench' 'tobi/|tools/bench/' tools/bench
 
 vendor() {  # HEADER-PATTERN FOLDER [FILES that measure the library by its own calls]

@@ -1,13 +1,35 @@
 #include "transports/ofi/library.hpp"
 
 #include <dlfcn.h>
+#include <signal.h>
+
+#include <array>
 
 namespace tobi::transports::ofi {
 
 namespace {
 
+// Libraries of providers (PSM's) take the signals of faults for themselves as they are loaded. They are the job's,
+// which explains a full stack.
+class handlers_kept {
+ public:
+  handlers_kept() noexcept {
+    for (std::size_t i = 0; i < faults.size(); ++i) sigaction(faults[i], nullptr, &before_[i]);
+  }
+  ~handlers_kept() {
+    for (std::size_t i = 0; i < faults.size(); ++i) sigaction(faults[i], &before_[i], nullptr);
+  }
+  handlers_kept(const handlers_kept&) = delete;
+  handlers_kept& operator=(const handlers_kept&) = delete;
+
+ private:
+  static constexpr std::array faults{SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM, SIGINT};
+  std::array<struct sigaction, faults.size()> before_;
+};
+
 library load() {
   library lib;
+  const handlers_kept kept;
   void* handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     lib.error = std::string("libfabric is not installed (") + dlerror() + "); Debian's package is libfabric1";

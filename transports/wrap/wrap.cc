@@ -8,11 +8,13 @@ namespace tobi::transports {
 namespace {
 
 struct row {
-  std::string_view name;
+  std::string_view name, summary;
   std::unique_ptr<transport> (*make)(std::unique_ptr<transport>, const context&);
 };
-constexpr row decorators[] = {
-    {"stats", wrapping::make_stats}, {"trace", wrapping::make_trace}, {"fault", wrapping::make_fault}};
+constexpr row table[] = {
+    {"stats", "a line a rank at the end: operations, bytes and times, by kind", wrapping::make_stats},
+    {"trace", "a file a rank in the working directory: each chain and each flush", wrapping::make_trace},
+    {"fault", "what TOBI_FAULT says goes wrong", wrapping::make_fault}};
 
 // Calls TAKE(item) for each item of a list with commas, as long as it answers "".
 template <class Take>
@@ -26,7 +28,7 @@ std::string each(std::string_view list, Take take) {
 }
 
 const row* find(std::string_view name) noexcept {
-  for (const row& r : decorators) {
+  for (const row& r : table) {
     if (r.name == name) return &r;
   }
   return nullptr;
@@ -34,13 +36,19 @@ const row* find(std::string_view name) noexcept {
 
 }  // namespace
 
+std::vector<decorator_name> decorators() {
+  std::vector<decorator_name> all;
+  for (const row& r : table) all.push_back({r.name, r.summary});
+  return all;
+}
+
 std::string check_wrap(const base::settings& in_force) {
   bool fault = false;
   std::string wrong = each(in_force.wrap, [&](std::string_view item) -> std::string {
     fault = fault || item == "fault";
     if (find(item) != nullptr) return "";
     std::string names;
-    for (const row& r : decorators) names.append(names.empty() ? "" : ", ").append(r.name);
+    for (const row& r : table) names.append(names.empty() ? "" : ", ").append(r.name);
     return "TOBI_WRAP=" + in_force.wrap + " has \"" + std::string(item) + "\", which is not one of " + names;
   });
   if (wrong.empty()) wrong = wrapping::check_fault(in_force);

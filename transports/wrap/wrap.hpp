@@ -8,11 +8,19 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "transports/transport.hpp"
 
 namespace tobi::transports {
 
+/// What there is, for tobi-info.
+struct decorator_name {
+  std::string_view name;
+  std::string_view summary;
+};
+[[nodiscard]] std::vector<decorator_name> decorators();
 /// "" or what is wrong with TOBI_WRAP or TOBI_FAULT, as a sentence that lists the good names.
 [[nodiscard]] std::string check_wrap(const base::settings& in_force);
 /// INNER with the decorators that the settings name around it. Fatal when they name none that there is.

@@ -61,12 +61,16 @@ void fabric::attach(int rank, attached& p) {
   p.ready = true;
 }
 
+void fabric::wait(unsigned& spins) {
+  transport_.progress();
+  wait_a_little(spins);
+}
+
 void fabric::post_whole(int rank, std::span<const op> ops) {
-  for (unsigned spins = 0;; wait_a_little(spins)) {
+  for (unsigned spins = 0;; wait(spins)) {
     const status s = transport_.post(rank, ops);
     if (s == status::ok) return;
     if (s != status::again) lost(rank, s, "posting an operation");
-    transport_.progress();
   }
 }
 

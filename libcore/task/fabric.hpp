@@ -41,6 +41,9 @@ class fabric {
 
   /// Posts a chain; waits while the transport answers `again`. Splits it where chains are not to be had.
   void post(int rank, std::span<const transports::op> ops);
+  /// One turn of a loop that waits for another worker: moves what others want of this one, which may be just what they
+  /// need, and gives the core away as SPINS grows.
+  void wait(unsigned& spins);
   /// Waits until all that was posted to RANK is complete: one dependent round trip.
   void complete(int rank);
 

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <string>
 
-#include "arch/cpu.hpp"
 #include "libcore/base/log.hpp"
 
 namespace tobi::tasks {
@@ -80,7 +79,8 @@ bool the::pop_tail() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (static_cast<std::int64_t>(tail - atomic(area_.head).load(std::memory_order_acquire)) >= 0) return true;
   atomic(area_.tail).store(tail + 1, std::memory_order_relaxed);
-  while (net_.compare_swap(area_here_, 0, 1) != 0) arch::pause();
+  // The thief's release of the lock may be an operation that only our own progress executes.
+  for (unsigned spins = 0; net_.compare_swap(area_here_, 0, 1) != 0;) net_.wait(spins);
   const bool mine = static_cast<std::int64_t>(tail - atomic(area_.head).load(std::memory_order_acquire)) >= 0;
   if (mine) atomic(area_.tail).store(tail, std::memory_order_relaxed);
   net_.compare_swap(area_here_, 1, 0);

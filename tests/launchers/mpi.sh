@@ -1,6 +1,7 @@
 #!/bin/bash
 # The transport mpi, and the exchange over MPI, with both libraries and their own launchers.
 set -u
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1  # for tobi-perf, which starts mpirun itself
 . "${ROOT:?ROOT is the folder of the sources}/tests/launchers/rules.inc"
 
 run 20 TOBI_TRANSPORT=mpi "$bench" fib
@@ -20,7 +21,7 @@ conform() {  # what to call it, settings and command: each rule of the contract 
 }
 for library in openmpi mpich; do
   case $library in
-    openmpi) launcher="mpirun.openmpi --allow-run-as-root --oversubscribe" plugin=libopenmpi-dev ;;
+    openmpi) launcher="mpirun.openmpi --oversubscribe" plugin=libopenmpi-dev ;;
     mpich) launcher=mpiexec.mpich plugin=libmpich-dev ;;
   esac
   if ! command -v "${launcher%% *}" > /dev/null || ! [ -e "$BIN/../lib/libtobi-mpi-$library.so" ]; then

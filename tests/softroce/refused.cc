@@ -1,6 +1,6 @@
-// Three ranks over verbs. Rank 2 deregisters its memory, which the queue pairs to it do not survive. Then: an operation on it
-// is answered peer_lost, so is every later one, and ranks 0 and 1 still reach each other, although each may have one
-// connection at a time (TOBI_VERBS_CONNECTIONS=1). See faults.sh.
+// Three ranks over verbs. Rank 2 deregisters its memory, which the queue pairs to it do not survive. Then: an operation
+// on it is answered peer_lost, so is every later one, and ranks 0 and 1 still reach each other, although each may have
+// one connection at a time (TOBI_VERBS_CONNECTIONS=1). See faults.sh.
 #include <sys/mman.h>
 
 #include <cstdio>

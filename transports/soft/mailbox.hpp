@@ -4,6 +4,10 @@
 // Each receiver has a ring of cells for each sender. The sender counts what it has sent, the receiver puts back, every
 // half ring, how much it has read; the sender never goes further ahead than a ring. Nobody waits: send() answers
 // `again` when the ring is full. Reading costs a look at one cell a sender.
+//
+// Puts may overtake each other. A cell cannot be hurt: it is written again only after it was read. The count can, since
+// an old one may land last, and a sender that believes it would wait for ever for a receiver that waits for messages.
+// So a receiver that finds nothing, and has put the count twice or more, puts it once more when those have landed.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +57,10 @@ class mailbox {
       link& l = links_[r];
       return_credit(static_cast<int>(r), l);
       auto* c = reinterpret_cast<cell<Message>*>(board_.at(r * per_sender + l.read % slots * sizeof(cell<Message>)));
-      if (!c->unpack(turn_of(l.read, slots), m)) continue;
+      if (!c->unpack(turn_of(l.read, slots), m)) {
+        settle_credit(static_cast<int>(r), l);
+        continue;
+      }
       ++l.read;
       return_credit(static_cast<int>(r), l);
       from = static_cast<int>(r);
@@ -69,6 +76,7 @@ class mailbox {
     std::uint64_t sent = 0;
     std::uint64_t read = 0;
     std::uint64_t told = 0;  // how much of `read` the sender knows
+    int credits = 0;         // puts of it that may still overtake each other
   };
   static constexpr std::size_t ring_bytes = slots * sizeof(cell<Message>);
   static constexpr std::size_t per_sender = ring_bytes + sizeof(std::uint64_t);  // and the credit word
@@ -80,7 +88,16 @@ class mailbox {
   // The peer keeps, beside my ring of its board, the word in which I say how much of its messages I have read.
   void return_credit(int rank, link& l) noexcept {
     if (l.read - l.told < slots / 2) return;
-    if (over_.put(rank, l.region, offset_of(rank_) + ring_bytes, &l.read, sizeof l.read) == status::ok) l.told = l.read;
+    if (put_credit(rank, l)) ++l.credits;
+  }
+  void settle_credit(int rank, link& l) noexcept {
+    if (l.credits < 2 || over_.flush(rank) != status::ok) return;
+    if (put_credit(rank, l)) l.credits = 1;
+  }
+  bool put_credit(int rank, link& l) noexcept {
+    if (over_.put(rank, l.region, offset_of(rank_) + ring_bytes, &l.read, sizeof l.read) != status::ok) return false;
+    l.told = l.read;
+    return true;
   }
 
   transport& over_;

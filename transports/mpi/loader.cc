@@ -13,8 +13,10 @@ std::unique_ptr<transport> create(const context& where) {
   const auto make = reinterpret_cast<maker>(plugin.find("tobi_mpi_transport"));
   if (make == nullptr) base::fatal("mpi cannot be used: " + plugin.error + ".", base::exit_usage);
   if (where.settings.amo_server == base::amo_place::thread) {
-    base::fatal("TOBI_AMO_SERVER=thread cannot be had with mpi, whose library serves one thread; use inline or auto.",
-                base::exit_usage);
+    base::fatal_everywhere(
+        where.rank,
+        "TOBI_AMO_SERVER=thread cannot be had with mpi, whose library serves one thread; use inline or auto.",
+        base::exit_usage);
   }
   std::unique_ptr<transport> made(make(base::services(), where));
   // Atomics that the target executes when it polls are our own messages' business too, and those do not depend on how a

@@ -104,6 +104,8 @@ struct plan {
 
 /// Whether the environment says that a launcher started this process, and TOBI_BOOTSTRAP does not say otherwise.
 [[nodiscard]] bool launched() noexcept;
+/// The number of this process among those of its launcher, as the environment says; 0 without one.
+[[nodiscard]] int launch_index() noexcept;
 
 /// A way to start a job, for tobi-info.
 struct way {

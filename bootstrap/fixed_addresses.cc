@@ -4,10 +4,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,6 +87,9 @@ void take_name_back() noexcept {
   execute_anew();
 }
 
+// PMIx, MPICH's launcher, Open MPI's before it spoke PMIx.
+constexpr const char* rank_names[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK"};
+
 bool is_set(const char* name) noexcept {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0';
@@ -96,8 +101,12 @@ bool launched() noexcept {
   const char* chosen = std::getenv("TOBI_BOOTSTRAP");
   const std::string_view how = chosen == nullptr ? "auto" : chosen;
   if (how == "fork") return false;
-  // PMIx, MPICH's launcher, Open MPI's before it spoke PMIx.
-  return is_set("PMIX_RANK") || is_set("PMI_RANK") || is_set("OMPI_COMM_WORLD_RANK");
+  return std::any_of(std::begin(rank_names), std::end(rank_names), is_set);
+}
+
+int launch_index() noexcept {
+  if (!launched()) return 0;
+  return std::atoi(std::getenv(*std::find_if(std::begin(rank_names), std::end(rank_names), is_set)));
 }
 
 void require_fixed_addresses() {

@@ -1,4 +1,4 @@
-lib_sources += transports/select.cc transports/mpi/loader.cc transports/self/setup.cc transports/self/datapath.cc \
+lib_sources += transports/select.cc transports/unusable_apart.cc transports/mpi/loader.cc transports/self/setup.cc transports/self/datapath.cc \
                transports/shm/setup.cc transports/shm/datapath.cc transports/peer_memory.cc \
                transports/sim/setup.cc transports/sim/datapath.cc transports/sim/nic.cc transports/route/route.cc \
                transports/soft/amo.cc transports/soft/amo_server.cc transports/soft/board.cc \

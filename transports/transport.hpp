@@ -95,6 +95,8 @@ class transport {
   [[nodiscard]] virtual const capabilities& caps() const noexcept = 0;
   /// For people: the device or provider in use, and what is emulated. One line, or "".
   [[nodiscard]] virtual std::string describe() const { return ""; }
+  /// Why register_memory() last answered other than ok, and what to do: the end of a sentence, or "".
+  [[nodiscard]] virtual std::string why_not_registered() const { return ""; }
   /// What connect() of the peers needs to know of this worker: opaque bytes.
   [[nodiscard]] virtual std::string address() const = 0;
   /// Takes the addresses of all ranks, in order. Connections may be made later, on first use.
@@ -180,6 +182,8 @@ struct registry_entry {
   bool automatic = true;  // may be chosen by "auto"
 };
 [[nodiscard]] std::span<const registry_entry> registry();
+/// entry.unusable(), asked in a child process: for whoever forks the workers afterwards.
+[[nodiscard]] std::string unusable_apart(const registry_entry& entry, const context& where);
 /// Fatal, with the good names, when the settings name a transport, a decorator, a fault or a mode that there is not. To
 /// be called before the workers are forked, so that one process says it.
 void check_names(const base::settings& in_force);

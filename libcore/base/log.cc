@@ -60,6 +60,13 @@ class line {
   bool cut_ = false;
 };
 
+int launch_index = 0;
+
+void leave_the_word() {
+  const timespec moment{3, 0};  // mpirun takes one to end the others
+  nanosleep(&moment, nullptr);
+}
+
 }  // namespace
 
 void set_log_level(log_level level) noexcept { threshold = level; }
@@ -98,7 +105,10 @@ void set_fatal_hook(void (*hook)(int exit_status), bool (*speaks)() noexcept) no
   fatal_speaks = speaks;
 }
 
+void set_launch_index(int index) noexcept { launch_index = index; }
+
 void fatal(std::string_view message, int exit_status) {
+  if (identity_bytes == 0 && launch_index != 0) leave_the_word();
   if (fatal_speaks == nullptr || fatal_speaks()) {
     log(log_level::error, message);
     log_fatal_note();
@@ -108,10 +118,7 @@ void fatal(std::string_view message, int exit_status) {
 }
 
 void fatal_everywhere(int rank, std::string_view message, int exit_status) {
-  if (rank != 0) {
-    const timespec moment{1, 0};
-    nanosleep(&moment, nullptr);
-  }
+  if (rank != 0) leave_the_word();
   fatal(message, exit_status);
 }
 

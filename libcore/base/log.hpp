@@ -27,8 +27,12 @@ inline constexpr int exit_failure = 1;
 inline constexpr int exit_usage = 2;
 [[noreturn]] void fatal(std::string_view message, int exit_status = exit_failure);
 /// For what every rank of a job finds out by itself, such as a setting that cannot be served: rank 0 says it and ends
-/// the job, while the others wait; one that is still there after a second has no rank 0 that says it.
+/// the job, while the others wait; one that is still there after three seconds has no rank 0 that says it.
 [[noreturn]] void fatal_everywhere(int rank, std::string_view message, int exit_status);
+
+/// The number of this process among those that a launcher has started. Until it has an identity, what is fatal to it is
+/// most likely fatal to all: process 0 says so at once, and the others wait to be ended by their launcher.
+void set_launch_index(int index) noexcept;
 
 /// A second line for every fatal error of this process, such as how to have it again.
 void set_fatal_note(std::string_view note);

@@ -140,6 +140,13 @@ constexpr row table[] = {
        return "";
      },
      [](const settings& s) { return s.ofi_provider.empty() ? "the best that can serve" : s.ofi_provider; }},
+    {"TOBI_OFI_DOMAIN", "name", "",
+     "the provider's domain, such as eth0 or mlx5_0; a list is dealt to the ranks in turn",
+     [](std::string_view t, settings& s) -> std::string {
+       s.ofi_domain = t;
+       return "";
+     },
+     [](const settings& s) { return s.ofi_domain.empty() ? "the provider's first" : s.ofi_domain; }},
     {"TOBI_OFI_PROGRESS", "choice", "auto|manual|thread", "who moves a provider that does not move by itself",
      [](std::string_view t, settings& s) { return read_choice(t, progress_names, s.ofi_progress); },
      [](const settings& s) { return name_of(progress_names, s.ofi_progress); }},
@@ -320,6 +327,16 @@ std::string format_size(std::uint64_t bytes) {
     ++unit;
   }
   return std::to_string(bytes) + (unit == 0 ? "" : std::string(1, letters[unit - 1]));
+}
+
+std::string dealt(const std::string& list, int rank) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', at), list.size());
+    names.push_back(list.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return names[static_cast<std::size_t>(rank) % names.size()];
 }
 
 }  // namespace tobi::base

@@ -26,6 +26,7 @@ struct settings {
   std::string transport = "auto";  // auto, or a name of the registry
   std::string wrap;                // decorators around the transport, with commas
   std::string fault;               // what wrap/fault injects
+  std::string ofi_domain;          // "": the provider's first
   std::string ofi_provider;        // "": the best one that can serve
   progress_mode ofi_progress = progress_mode::automatic;
   amo_place amo_server = amo_place::automatic;  // software atomics where the fabric has none, or has poor ones
@@ -70,5 +71,7 @@ struct setting_row {
 [[nodiscard]] bool parse_size(std::string_view text, std::uint64_t& bytes) noexcept;
 /// Bytes as a user would type them: 67108864 to "64M".
 [[nodiscard]] std::string format_size(std::uint64_t bytes);
+/// The entry of a LIST "a,b,c" that is RANK's turn.
+[[nodiscard]] std::string dealt(const std::string& list, int rank);
 
 }  // namespace tobi::base

@@ -30,11 +30,16 @@ job* current_job = nullptr;
 
 std::span<const std::byte> bytes_of(const auto& value) { return std::as_bytes(std::span(&value, 1)); }
 
+base::settings first_settings() {
+  base::set_launch_index(bootstrap::launch_index());
+  return base::read_settings();
+}
+
 }  // namespace
 
 job* current() noexcept { return current_job; }
 
-job::job(const options& chosen) : settings_(base::read_settings()) {
+job::job(const options& chosen) : settings_(first_settings()) {
   // The workers of a first job run main on; a second one would fork from each of them.
   static bool made = false;
   if (std::exchange(made, true)) base::fatal("a program can make one tobi::runtime only.", base::exit_usage);
@@ -169,8 +174,9 @@ void job::exchange() {
   status s = transport_->register_memory(segment_.heap_memory(), mine.keys.heap);
   if (s == status::ok) s = transport_->register_memory(segment_.stack_memory(), mine.keys.stack);
   if (s != status::ok) {
-    base::fatal("cannot register this worker's memory with " + std::string(transport_->name()) + " (" +
-                std::string(to_string(s)) + ").");
+    const std::string why = transport_->why_not_registered();
+    base::fatal("cannot register this worker's memory with " + std::string(transport_->name()) + ": " +
+                (why.empty() ? std::string(to_string(s)) : why) + ".");
   }
   const std::string address = transport_->address();
   bootstrap_->put("card", bytes_of(mine));

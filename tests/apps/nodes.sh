@@ -84,7 +84,7 @@ refused 'TOBI_NODES=9 is more than the 2 workers of this job' 2 TOBI_NODES=9
 refused 'TOBI_NODES=0 is not' 2 TOBI_NODES=0
 refused 'TOBI_TRANSPORT=shm cannot be used: it serves the workers of one node' 4 TOBI_TRANSPORT=shm TOBI_NODES=2
 refused 'TOBI_TRANSPORT=self cannot be used: it serves a job of one worker' 4 TOBI_TRANSPORT=self
-refused 'TOBI_AMO_SERVER=bad is not one of auto, inline, thread' 4 TOBI_AMO_SERVER=bad
+refused 'TOBI_AMO_SERVER=bad is not one of auto, native, inline, thread' 4 TOBI_AMO_SERVER=bad
 refused 'TOBI_OFI_PROGRESS=bad is not one of auto, manual, thread' 4 TOBI_OFI_PROGRESS=bad
 
 # What was chosen, and why the others were not.

@@ -86,13 +86,15 @@ echo "# after $took ms: $(head -n 1 $log)"
 rule "and the message names the device and the peer" says 'rank [01] does not answer on rxe[01]'
 tests/softroce/cable up
 
-start --tree T1L --workers 2
-sleep 3
+# Whether something was on its way at that moment decides whether the job ends or goes on.
+start --tree T1 --repeat 5 --verify --workers 2
+sleep 2
 tests/softroce/cable down
 tests/softroce/cable up
-rule "a cable that is cut for a moment: the job does not hang" ends_badly_within 20000
-echo "# after $took ms: $(head -n 1 $log)"
-rule "and it says which device failed" says 'rxe[01]'
+if ends_badly_within 20000; then echo "# ended after $took ms: $(head -n 1 $log)"; else echo "# went on, for $took ms"; fi
+rule "a cable that is cut for a moment: the job does not hang" [ "$took" != for-ever ]
+rule "it says which device failed" says 'rxe[01]'
+rule "and that it cannot go on, or is right" says ' yes$|the job ends|does not answer'
 run "$BIN/tobi-bench" uts --tree T1 --verify --workers 2
 rule "the next job works" says ' yes$'
 
@@ -117,6 +119,6 @@ rule "tobi-info lists both devices" [ "$(count 'rxe[01] .*port 1, GID')" = 2 ]
 chmod a+rw /dev/infiniband/*
 run setpriv --reuid 65534 --regid 65534 --clear-groups bash -c "ulimit -l 8192; '$BIN/tobi-bench' fib --n 20 --workers 2"
 rule "too little memory may be locked: the limit, the need and the command" \
-  [ "$? $(($(count 'limit of locked memory is 8M, and this worker needs 32M.*ulimit -l unlimited') > 0))" = "1 1" ]
+  [ "$? $(($(count 'limit of locked memory is 8M, and this worker needs [0-9]*[MK] .*ulimit -l unlimited')))" = "1 1" ]
 echo "# $((SECONDS - begin)) s inside"
 exit $failed

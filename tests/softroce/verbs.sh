@@ -47,7 +47,7 @@ done
 rows=2  # one a deque
 rule "tobi-perf steal over verbs" row steal --json -n 100 --transport verbs
 
-export TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='verbs;ofi_rxm'
+export TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='verbs;ofi_rxm' TOBI_OFI_DOMAIN=rxe0,rxe1
 conforms 'verbs;ofi_rxm' ofi
 before=$(packets)
 rule 'verbs;ofi_rxm: UTS T1' verified uts --tree T1 --workers 2

@@ -108,7 +108,7 @@ class active_messages_over : public testing::TestWithParam<place> {
     in_force.ofi_provider = GetParam().provider;
     for (const auto& e : transports::registry()) {
       if (e.name != GetParam().transport) continue;
-      const std::string why = e.unusable({0, ranks, {}, in_force});
+      const std::string why = transports::unusable_apart(e, {0, ranks, {}, in_force});
       if (!why.empty()) GTEST_SKIP() << why;
     }
   }

@@ -151,8 +151,8 @@ int main(int argc, char** argv) {
   base::settings in_force = base::read_settings();
   in_force.transport = name;
   transports::check_names(in_force);
-  const int ranks = found->unusable({0, ranks_wanted, {}, in_force}).empty() ? ranks_wanted : 1;
-  if (const std::string why = found->unusable({0, ranks, {}, in_force}); !why.empty()) {
+  const int ranks = transports::unusable_apart(*found, {0, ranks_wanted, {}, in_force}).empty() ? ranks_wanted : 1;
+  if (const std::string why = transports::unusable_apart(*found, {0, ranks, {}, in_force}); !why.empty()) {
     std::fprintf(stderr, "tobi-conform: %s cannot be used here: %s\n", name.c_str(), why.c_str());
     return 2;
   }

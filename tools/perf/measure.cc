@@ -306,7 +306,7 @@ int measure_operations(const arguments& a) {
   const transports::context as_asked{0, 2, settings.nodes >= 2 ? std::vector<int>{0, 1} : std::vector<int>{}, settings};
   for (const auto& entry : transports::registry()) {
     if (entry.name != name) continue;
-    if (const std::string why = entry.unusable(as_asked); !why.empty()) {
+    if (const std::string why = transports::unusable_apart(entry, as_asked); !why.empty()) {
       for (const std::uint64_t bytes : a.sizes)
         emit({a.op, name, bytes, false, 0, 1, {}, {}, "it cannot be used here: " + why});
       return 0;

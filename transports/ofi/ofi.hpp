@@ -38,6 +38,7 @@ class ofi_transport final : public transport {
   [[nodiscard]] std::string_view name() const noexcept override { return "ofi"; }
   [[nodiscard]] const capabilities& caps() const noexcept override { return caps_; }
   [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] std::string why_not_registered() const override { return why_not_registered_; }
   [[nodiscard]] std::string address() const override;
   status connect(std::span<const std::string> addresses) override;
   status register_memory(const memory& local, region_key& key) override;
@@ -112,6 +113,7 @@ class ofi_transport final : public transport {
   handle<fid_mr> requests_mr_;
   std::vector<request> requests_;
   request* free_ = nullptr;
+  std::string why_not_registered_;
   std::vector<own_region> own_;
   std::vector<region> regions_;
   std::vector<peer> peers_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 namespace tobi::transports::ofi {
 
@@ -47,13 +48,14 @@ bool automatic(const fi_info& info) {
 // libfabric's order is that of preference. An address that other nodes cannot reach comes last. A provider that was
 // NAMED is taken by that name if it serves itself, else with the layer that libfabric puts above it (tcp as
 // tcp;ofi_rxm).
-const fi_info* best(const fi_info* list, std::string_view named) {
+const fi_info* best(const fi_info* list, std::string_view named, std::string_view domain) {
   const fi_info* loopback = nullptr;
   bool exact = false;
   for (const fi_info* i = list; i != nullptr && !exact; i = i->next) exact = named == i->fabric_attr->prov_name;
   for (const fi_info* i = list; i != nullptr; i = i->next) {
     if (named.empty() && !automatic(*i)) continue;
     if (exact && named != i->fabric_attr->prov_name) continue;
+    if (!domain.empty() && domain != i->domain_attr->name) continue;
     if (i->addr_format == FI_SOCKADDR_IN6) continue;
     if (!is_loopback(*i)) return i;
     if (loopback == nullptr) loopback = i;
@@ -61,16 +63,21 @@ const fi_info* best(const fi_info* list, std::string_view named) {
   return loopback;
 }
 
-std::string names(const fi_info* list) {
+std::string names(const fi_info* list, const char* (*of)(const fi_info&)) {
   std::vector<std::string> all;
   for (; list != nullptr; list = list->next) {
-    const std::string name = list->fabric_attr->prov_name;
+    const std::string name = of(*list);
     if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
   }
   std::string text;
   for (const std::string& n : all) text.append(text.empty() ? "" : ", ").append(n);
   return text;
 }
+
+// Providers over connections make their queues for 256 peers unless they are told how many there will be, and a device
+// may not have queues so long (Soft-RoCE under verbs;ofi_rxm). Servers of atomics count as peers. libfabric reads it
+// once, at its first call.
+void tell_size(const context& where) { setenv("FI_UNIVERSE_SIZE", std::to_string(2 * where.size).c_str(), 0); }
 
 }  // namespace
 
@@ -81,25 +88,35 @@ choice choose_provider(const context& where) {
     c.error = lib.error;
     return c;
   }
+  tell_size(where);
   const std::string& wanted = where.settings.ofi_provider;
+  const std::string domain = base::dealt(where.settings.ofi_domain, where.rank);
   std::string why;
   // Asking for atomics changes what a provider promises for everything else (rxm gives up its ordering), and an
   // automatic choice prefers a provider without them to a worse one with them: RMA is asked for first.
   info_list list = ask(rma, wanted, why);
-  const fi_info* found = list == nullptr ? nullptr : best(list.get(), wanted);
+  const fi_info* found = list == nullptr ? nullptr : best(list.get(), wanted, domain);
+  if (list != nullptr && found == nullptr && !domain.empty()) {
+    c.error = "libfabric has no domain \"" + domain +
+              "\" with a provider that can serve; TOBI_OFI_DOMAIN may be one of " +
+              names(list.get(), [](const fi_info& i) -> const char* { return i.domain_attr->name; });
+    return c;
+  }
   if (found == nullptr) {
     std::string ignored;
     const info_list all = ask(rma, "", ignored);
-    c.error = wanted.empty() ? "libfabric offers no provider with reliable datagram endpoints and RMA (" + why + ")"
-                             : "libfabric has no provider \"" + wanted + "\" that can serve (" + why +
-                                   "); TOBI_OFI_PROVIDER may be one of " + names(all.get());
+    c.error = wanted.empty()
+                  ? "libfabric offers no provider with reliable datagram endpoints and RMA (" + why + ")"
+                  : "libfabric has no provider \"" + wanted + "\" that can serve (" + why +
+                        "); TOBI_OFI_PROVIDER may be one of " +
+                        names(all.get(), [](const fi_info& i) -> const char* { return i.fabric_attr->prov_name; });
     return c;
   }
   const std::string name = found->fabric_attr->prov_name;
   if (where.settings.amo_server <= base::amo_place::native) {
     std::string ignored;
     info_list with = ask(rma | FI_ATOMIC, name, ignored);
-    const fi_info* same = with == nullptr ? nullptr : best(with.get(), name);
+    const fi_info* same = with == nullptr ? nullptr : best(with.get(), name, domain);
     if (same != nullptr && name == same->fabric_attr->prov_name) {
       c.info.reset(lib.dupinfo(same));
       c.atomics = true;

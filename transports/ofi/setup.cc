@@ -221,9 +221,8 @@ status ofi_transport::register_memory(const memory& local, region_key& key) {
   int error = 0;
   fid_mr* mr = register_with_provider(local.base, local.bytes, access_all, next_key_++, error);
   if (mr == nullptr) {
-    base::log(base::log_level::error, "ofi: registering " + base::format_size(local.bytes) + " failed (" +
-                                          libfabric().strerror(-error) +
-                                          "); lower TOBI_HEAP_SIZE or raise the limit of locked memory (ulimit -l).");
+    why_not_registered_ = std::string(libfabric().strerror(-error)) +
+                          "; lower TOBI_HEAP_SIZE or raise the limit of locked memory (ulimit -l unlimited)";
     return status::invalid;
   }
   key_content c{mode(FI_MR_VIRT_ADDR) ? reinterpret_cast<std::uint64_t>(local.base) : 0, fi_mr_key(mr), local.bytes, 0};

@@ -18,6 +18,7 @@ class route_transport final : public transport {
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] const capabilities& caps() const noexcept override { return caps_; }
   [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] std::string why_not_registered() const override { return far_->why_not_registered(); }
   [[nodiscard]] std::string address() const override;
   status connect(std::span<const std::string> addresses) override;
   status register_memory(const memory& local, region_key& key) override;

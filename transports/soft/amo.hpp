@@ -26,6 +26,7 @@ class amo_transport final : public transport {
   [[nodiscard]] std::string_view name() const noexcept override { return inner_->name(); }
   [[nodiscard]] const capabilities& caps() const noexcept override { return caps_; }
   [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] std::string why_not_registered() const override { return inner_->why_not_registered(); }
   [[nodiscard]] std::string address() const override;
   status connect(std::span<const std::string> addresses) override;
   status register_memory(const memory& local, region_key& key) override;

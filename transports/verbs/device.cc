@@ -122,17 +122,6 @@ int distance_of(const std::string& name) {
   return 0;
 }
 
-// The entry of a list "a,b,c" that is RANK's turn.
-std::string dealt(const std::string& list, int rank) {
-  std::vector<std::string> names;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', at), list.size());
-    names.push_back(list.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return names[static_cast<std::size_t>(rank) % names.size()];
-}
-
 }  // namespace
 
 opened open_best(const context& where) {
@@ -142,7 +131,7 @@ opened open_best(const context& where) {
     return none;
   }
   const device_list list;
-  const std::string wanted = dealt(where.settings.verbs_device, where.rank);
+  const std::string wanted = base::dealt(where.settings.verbs_device, where.rank);
   opened best;
   int best_distance = 2;
   std::string reasons;

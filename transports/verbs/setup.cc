@@ -35,16 +35,16 @@ constexpr std::uint64_t ask_again_ns = 100'000'000;
 constexpr std::uint64_t warn_after_ns = 3'000'000'000;
 constexpr std::uint64_t lost_after_ns = 10'000'000'000;
 
-std::string why_not_registered(std::size_t bytes, int error) {
+std::string registration_failed(std::size_t bytes, int error) {
   rlimit locked{};
   getrlimit(RLIMIT_MEMLOCK, &locked);
-  std::string text = "verbs: " + base::format_size(bytes) + " cannot be registered (" + std::strerror(error) + ")";
-  if (error != ENOMEM && error != EAGAIN && error != EPERM) return text + ".";
-  if (locked.rlim_cur == RLIM_INFINITY) return text + "; lower TOBI_HEAP_SIZE or TOBI_WORKERS.";
+  std::string text = std::strerror(error);
+  if (error != ENOMEM && error != EAGAIN && error != EPERM) return text;
+  if (locked.rlim_cur == RLIM_INFINITY) return text + "; lower TOBI_HEAP_SIZE or TOBI_WORKERS";
   return text + ": the limit of locked memory is " + base::format_size(locked.rlim_cur) + ", and this worker needs " +
          base::format_size(bytes) +
          " and a little more; type \"ulimit -l unlimited\" before the program (or raise memlock in "
-         "/etc/security/limits.conf), or lower TOBI_HEAP_SIZE.";
+         "/etc/security/limits.conf), or lower TOBI_HEAP_SIZE";
 }
 
 }  // namespace
@@ -90,7 +90,9 @@ verbs_transport::verbs_transport(const context& where, opened device)
   for (std::uint32_t i = 0; i < notice_receives; ++i) receive_notice();
   slot_memory_.resize(chains * chain_most * slot_bytes);
   slot_mr_.reset(lib.reg_mr(pd_.get(), slot_memory_.data(), slot_memory_.size(), IBV_ACCESS_LOCAL_WRITE));
-  if (slot_mr_ == nullptr) base::fatal(why_not_registered(slot_memory_.size(), errno));
+  if (slot_mr_ == nullptr)
+    base::fatal("verbs: its own buffers cannot be registered: " + registration_failed(slot_memory_.size(), errno) +
+                ".");
   chains_.resize(chains);
   for (std::size_t i = 0; i < chains_.size(); ++i) {
     chains_[i].slots = slot_memory_.data() + i * chain_most * slot_bytes;
@@ -266,7 +268,7 @@ status verbs_transport::register_memory(const memory& local, region_key& key) {
   if (local.base == nullptr || local.bytes == 0) return status::invalid;
   owned<ibv_mr> mr(libibverbs().reg_mr(pd_.get(), local.base, local.bytes, access_all));
   if (mr == nullptr) {
-    base::log(base::log_level::error, why_not_registered(local.bytes, errno));
+    why_not_registered_ = registration_failed(local.bytes, errno);
     return status::invalid;
   }
   key_content c{reinterpret_cast<std::uint64_t>(local.base), local.bytes, 0, mr->rkey, 0};

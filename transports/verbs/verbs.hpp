@@ -21,6 +21,7 @@ class verbs_transport final : public transport {
   [[nodiscard]] std::string_view name() const noexcept override { return "verbs"; }
   [[nodiscard]] const capabilities& caps() const noexcept override { return caps_; }
   [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] std::string why_not_registered() const override { return why_not_registered_; }
   [[nodiscard]] std::string address() const override;
   status connect(std::span<const std::string> addresses) override;
   status register_memory(const memory& local, region_key& key) override;
@@ -123,6 +124,7 @@ class verbs_transport final : public transport {
   std::vector<own_region> own_;
   std::vector<region> regions_;
   std::vector<endpoint> peers_;
+  std::string why_not_registered_;
   std::vector<link> links_;
   std::size_t open_links_ = 0;
   std::deque<notice> arrived_;  // from queue pairs that were closed before poll_notice came to them

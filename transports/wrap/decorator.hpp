@@ -15,6 +15,7 @@ class decorator : public transport {
   [[nodiscard]] std::string_view name() const noexcept override { return inner_->name(); }
   [[nodiscard]] const capabilities& caps() const noexcept override { return inner_->caps(); }
   [[nodiscard]] std::string describe() const override { return inner_->describe(); }
+  [[nodiscard]] std::string why_not_registered() const override { return inner_->why_not_registered(); }
   [[nodiscard]] std::string address() const override { return inner_->address(); }
   status connect(std::span<const std::string> addresses) override { return inner_->connect(addresses); }
   status register_memory(const memory& local, region_key& key) override { return inner_->register_memory(local, key); }

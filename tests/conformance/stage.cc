@@ -44,6 +44,12 @@ void stage::wait_a_turn() const {
   give_way(64 + turns++ % 256);
 }
 
+void stage::sleep_until_all() const {
+  if (!fabric.serves_only(rank())) job.while_waiting(nullptr);
+  job.fence();
+  move_while_waiting();
+}
+
 // Dissemination, as the job's own barrier.
 void stage::fence() {
   ++fences;

@@ -27,6 +27,7 @@ struct stage {
   std::vector<transports::region_id> sync{};   // likewise, of the words of fence()
   std::uint64_t* arrived = nullptr;            // this rank's words of fence()
   std::uint64_t fences = 0;
+  std::uint64_t sleeps = 0;
   std::uint64_t affordable = ~std::uint64_t{0};  // round trips in about a second
 
   [[nodiscard]] int rank() const { return job.rank(); }
@@ -50,7 +51,7 @@ struct stage {
   }
   /// Waits for all ranks without touching the fabric: what completes meanwhile is passive. Only a rank that is there to
   /// serve the others does so here, too.
-  void sleep_until_all() const;
+  void sleep_until_all();
 
   /// Posts, waiting while the transport answers `again`.
   status posted(int peer, std::span<const transports::op> ops) const;

@@ -1,7 +1,8 @@
 lib_sources += transports/select.cc transports/unusable_apart.cc transports/mpi/loader.cc transports/self/setup.cc transports/self/datapath.cc \
                transports/shm/setup.cc transports/shm/datapath.cc transports/peer_memory.cc \
                transports/sim/setup.cc transports/sim/datapath.cc transports/sim/nic.cc transports/route/route.cc \
-               transports/soft/amo.cc transports/soft/amo_server.cc transports/soft/board.cc \
+               transports/soft/amo.cc transports/soft/amo_server.cc transports/soft/amo_client.cc \
+               transports/soft/regions.cc transports/soft/placement.cc transports/soft/board.cc \
                transports/wrap/wrap.cc transports/wrap/stats.cc transports/wrap/trace.cc transports/wrap/fault.cc
 
 # Backends whose vendor's headers are optional when Tobiuo is built. Their libraries are loaded when they are used.

@@ -108,6 +108,9 @@ class transport {
   virtual status attach(int rank, const region_key& key, region_id& id) = 0;
   /// The address of a peer's region in this process, or null where memory is not shared directly.
   [[nodiscard]] virtual std::byte* map(region_id id) noexcept = 0;
+  /// Whether RANK is here for the others' operations alone (TOBI_AMO_SERVER=worker): it calls progress() all the time,
+  /// and is given no work.
+  [[nodiscard]] virtual bool serves_only([[maybe_unused]] int rank) const noexcept { return false; }
 
   // --- data --------------------------------------------------------------------------------------
   /// Posts OPS to RANK as one chain (rule 1). All or nothing. `invalid`: out of the region's range, misaligned,

@@ -26,10 +26,11 @@ constexpr names<deque_kind, 2> deque_names{{{"steal_word", deque_kind::steal_wor
 constexpr names<pin_policy, 2> pin_names{{{"auto", pin_policy::automatic}, {"none", pin_policy::none}}};
 constexpr names<progress_mode, 3> progress_names{
     {{"auto", progress_mode::automatic}, {"manual", progress_mode::manual}, {"thread", progress_mode::thread}}};
-constexpr names<amo_place, 4> amo_names{{{"auto", amo_place::automatic},
+constexpr names<amo_place, 5> amo_names{{{"auto", amo_place::automatic},
                                          {"native", amo_place::native},
                                          {"inline", amo_place::inline_},
-                                         {"thread", amo_place::thread}}};
+                                         {"thread", amo_place::thread},
+                                         {"worker", amo_place::worker}}};
 constexpr names<bool, 6> flag_names{
     {{"0", false}, {"1", true}, {"off", false}, {"on", true}, {"false", false}, {"true", true}}};
 constexpr names<log_level, 5> level_names{{{"error", log_level::error},
@@ -150,8 +151,8 @@ constexpr row table[] = {
     {"TOBI_OFI_PROGRESS", "choice", "auto|manual|thread", "who moves a provider that does not move by itself",
      [](std::string_view t, settings& s) { return read_choice(t, progress_names, s.ofi_progress); },
      [](const settings& s) { return name_of(progress_names, s.ofi_progress); }},
-    {"TOBI_AMO_SERVER", "choice", "auto|native|inline|thread",
-     "who executes atomics: the fabric (native), or the target's worker or a thread of it",
+    {"TOBI_AMO_SERVER", "choice", "auto|native|inline|thread|worker",
+     "who executes atomics: the fabric (native), the target's worker, a thread of it, or one worker of each node",
      [](std::string_view t, settings& s) { return read_choice(t, amo_names, s.amo_server); },
      [](const settings& s) { return name_of(amo_names, s.amo_server); }},
     {"TOBI_VERBS_DEVICE", "name", "", "RDMA device, such as mlx5_0 (tobi-info lists them)",

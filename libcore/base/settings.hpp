@@ -16,7 +16,13 @@ namespace tobi::base {
 enum class deque_kind : std::uint8_t { steal_word, the };
 enum class pin_policy : std::uint8_t { automatic, none };
 enum class progress_mode : std::uint8_t { automatic, manual, thread };  // who moves a fabric that does not move itself
-enum class amo_place : std::uint8_t { automatic, native, inline_, thread };  // where software atomics are executed
+enum class amo_place : std::uint8_t {
+  automatic,
+  native,
+  inline_,
+  thread,
+  worker
+};  // where software atomics are executed
 
 /// The values in force. Plain data: forked workers inherit it.
 struct settings {

@@ -55,10 +55,11 @@ job::job(const options& chosen) : settings_(first_settings()) {
   take_core();
   nodes_ = find_nodes();
   transport_ = transports::select(settings_.transport, {rank(), size(), nodes_, settings_});
+  find_servers();
   choose_sizes();
   make_memory();
   exchange();
-  if (tasks::worker::must_poll(transport_->caps())) {
+  if (tasks::worker::must_poll(transport_->caps()) || serves_only()) {
     bootstrap_->while_waiting([this] { transport_->progress(); });
   }
   start_worker();
@@ -70,7 +71,7 @@ job::~job() {
   barrier();
   if (settings_.stats) {
     const statistics all = stats();
-    if (rank() == 0) print_statistics(all, size());
+    if (rank() == 0) print_statistics(all, computing());
   }
   // Unwaited operations name buffers of this worker and memory of others: all of it is about to go. The barrier keeps
   // the fabric moving for those who drain later; a launcher's fence would not.
@@ -225,13 +226,17 @@ std::vector<int> job::find_nodes() const {
   return of;
 }
 
-// In levels: the cores' own on a node, where they are known, and beyond them all other nodes.
+// In levels: the cores' own on a node, where they are known, and beyond them all other nodes. Servers are no victims,
+// and choose none.
 std::vector<int> job::distances() const {
   constexpr int other_node = 3;
+  constexpr int nobody = -1;
   const auto self = static_cast<std::size_t>(rank());
   std::vector<int> levels(cores_.size(), 0);
   for (std::size_t r = 0; r < levels.size(); ++r) {
-    if (nodes_[r] != nodes_[self]) {
+    if (serves_only() || transport_->serves_only(static_cast<int>(r))) {
+      levels[r] = nobody;
+    } else if (nodes_[r] != nodes_[self]) {
       levels[r] = other_node;
     } else if (core_.os_cpu >= 0 && cores_[r].os_cpu >= 0) {
       levels[r] = arch::distance(core_, cores_[r]);
@@ -321,6 +326,8 @@ void job::run(const detail::root& what, void* result) {
     std::memcpy(start.data(), &head, sizeof head);
     std::memcpy(start.data() + sizeof head, what.closure, what.closure_bytes);
     tasks::this_worker().schedule(&root_task, start.data(), start.size(), control_->notice.epoch, epoch_);
+  } else if (serves_only()) {
+    serve_until_told();
   } else {
     tasks::this_worker().schedule(nullptr, nullptr, 0, control_->notice.epoch, epoch_);
   }

@@ -50,6 +50,8 @@ class job {
 
   [[nodiscard]] int rank() const noexcept { return bootstrap_->rank(); }
   [[nodiscard]] int size() const noexcept { return bootstrap_->size(); }
+  /// How many workers run tasks: all but those that serve their nodes.
+  [[nodiscard]] int computing() const noexcept { return size() - static_cast<int>(servers_.size()); }
   [[nodiscard]] std::string_view transport_name() const noexcept { return transport_->name(); }
   [[nodiscard]] std::string_view deque_name() const noexcept { return tasks::this_worker().work().name(); }
 
@@ -70,6 +72,9 @@ class job {
   void tell_others(int origin);
   void wait_a_little(unsigned spins);
   void take_result(const detail::root& what, void* result);
+  void find_servers();
+  [[nodiscard]] bool serves_only() const noexcept { return transport_->serves_only(rank()); }
+  void serve_until_told();
   [[nodiscard]] std::vector<int> distances() const;
   [[nodiscard]] std::vector<int> find_nodes() const;
 
@@ -90,6 +95,7 @@ class job {
   arch::core core_;                         // of this worker; no os_cpu: none in particular
   std::vector<arch::core> cores_;           // of each rank
   std::vector<int> nodes_;                  // of each rank
+  std::vector<int> servers_;                // ranks that run no tasks
   bool crowded_ = false;                    // more workers here than cores: those that wait give theirs away
 };
 

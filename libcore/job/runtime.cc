@@ -24,6 +24,7 @@ runtime::~runtime() { the_job.reset(); }
 
 int runtime::rank() const noexcept { return the_job->rank(); }
 int runtime::size() const noexcept { return the_job->size(); }
+int runtime::computing() const noexcept { return the_job->computing(); }
 void runtime::barrier() { need_job().barrier(); }
 statistics runtime::stats() { return need_job().stats(); }
 void runtime::reset_stats() { need_job().reset_stats(); }

@@ -13,7 +13,8 @@ namespace tobi::tasks {
 
 class victims {
  public:
-  /// DISTANCE of each rank from this one, in levels from 0 (near) up; the entry of SELF is ignored.
+  /// DISTANCE of each rank from this one, in levels from 0 (near) up; the entry of SELF is ignored, and so is a rank at
+  /// a negative one: there is never work there.
   victims(int self, const std::vector<int>& distance, std::uint64_t seed) : rng_(seed) {
     int deepest = -1;
     for (std::size_t rank = 0; rank < distance.size(); ++rank) {

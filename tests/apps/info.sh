@@ -134,6 +134,13 @@ if command -v jq > /dev/null; then
     'transport_is sim ".measured_passive_rma" ".measured_passive_amo == false" ".measured_amo_us > 200000"'
   run TOBI_WORKERS=2 TOBI_SIM=noamo "$info" --json
   all "atomics that are not claimed are not measured" 'transport_is sim ".measured_passive_rma" ".measured_passive_amo == null"'
+  run TOBI_WORKERS=2 TOBI_OFI_PROVIDER="tcp;ofi_rxm" TOBI_AMO_SERVER=worker "$info" --json
+  if transport_is ofi .usable > /dev/null; then
+    all "atomics that a worker of the node executes need no poll of a target that sleeps" \
+      'transport_is ofi .capabilities.passive_amo .measured_passive_amo ".measured_error == \"\""'
+  else
+    echo "skip - a worker of the node for atomics: libfabric has no provider tcp;ofi_rxm here"
+  fi
   run TOBI_WORKERS=2 "$info" --json --no-measure
   all "--no-measure does not measure" 'transport_is shm ".measured_passive_rma == null" ".measured_error == \"not asked for\""'
   run TOBI_WORKERS=4 TOBI_NODES=2 TOBI_TRANSPORT=sim "$info" --json --no-measure

@@ -6,16 +6,20 @@ set -u
 each_ms=$((${SECONDS_EACH:-2} * 1000))
 now_ms() { date +%s%3N; }
 
-# One row: transport, provider, where atomics are executed, who makes progress, nodes, deque, answer, arguments.
+# One row: transport, provider, where atomics are executed, who makes progress, nodes, deque, answer, arguments. Where a
+# worker of each node executes atomics, the nodes have three: two that run tasks, and the one that serves them.
 row() {
   transport=$1 provider=$2 server=$3 progress=$4 nodes=$5 deque=$6 answer=$7
   shift 7
   rule="$* is $answer over $transport${provider:+ ($provider)} between $nodes nodes, atomics $server, progress $progress, $deque"
+  workers=4 servers=0
+  [ "$server" != worker ] || workers=$((3 * nodes)) servers=$nodes
   begin=$(now_ms) runs=0
   while :; do
     run 60 TOBI_NODES="$nodes" TOBI_TRANSPORT="$transport" TOBI_OFI_PROVIDER="$provider" TOBI_AMO_SERVER="$server" \
-      TOBI_OFI_PROGRESS="$progress" TOBI_DEQUE="$deque" "$bench" "$@" --workers 4 --verify --json || break
+      TOBI_OFI_PROGRESS="$progress" TOBI_DEQUE="$deque" "$bench" "$@" --workers $workers --verify --json || break
     silent && says "\"result\":$answer,\"verified\":true" || break
+    says "\"workers\":$((workers - servers)),\"servers\":$servers," || break
     # Something went between the nodes, and by the way that was asked for.
     name=shm+$transport
     [ "$nodes" -lt 4 ] || name=$transport
@@ -52,7 +56,7 @@ for provider in $providers; do
     # The same as tcp;ofi_rxm, found by its short name.
     tcp) row ofi tcp auto auto 2 steal_word $tree; continue ;;
   esac
-  for server in auto inline thread; do
+  for server in auto inline thread worker; do
     for progress in auto thread; do
       row ofi "$provider" $server $progress 2 steal_word $tree
     done
@@ -62,6 +66,9 @@ for provider in $providers; do
   row ofi "$provider" inline thread 2 the $fib
   row ofi "$provider" auto auto 2 steal_word $btc
   row ofi "$provider" thread auto 2 the $btc
+  row ofi "$provider" worker thread 2 steal_word $fib
+  row ofi "$provider" worker auto 2 steal_word $btc
+  row ofi "$provider" worker auto 3 the $btc
   row ofi "$provider" inline auto 2 steal_word $queens
   row ofi "$provider" auto auto 2 the $queens
   row ofi "$provider" auto auto 4 steal_word $tree
@@ -84,8 +91,22 @@ refused 'TOBI_NODES=9 is more than the 2 workers of this job' 2 TOBI_NODES=9
 refused 'TOBI_NODES=0 is not' 2 TOBI_NODES=0
 refused 'TOBI_TRANSPORT=shm cannot be used: it serves the workers of one node' 4 TOBI_TRANSPORT=shm TOBI_NODES=2
 refused 'TOBI_TRANSPORT=self cannot be used: it serves a job of one worker' 4 TOBI_TRANSPORT=self
-refused 'TOBI_AMO_SERVER=bad is not one of auto, native, inline, thread' 4 TOBI_AMO_SERVER=bad
+refused 'TOBI_AMO_SERVER=bad is not one of auto, native, inline, thread, worker' 4 TOBI_AMO_SERVER=bad
 refused 'TOBI_OFI_PROGRESS=bad is not one of auto, manual, thread' 4 TOBI_OFI_PROGRESS=bad
+
+refused 'node 1 has only rank 2; start two workers or more a node' 3 TOBI_AMO_SERVER=worker TOBI_NODES=2 TOBI_TRANSPORT=ofi
+refused 'node 0 has only rank 0; start two workers or more a node' 1 TOBI_AMO_SERVER=worker TOBI_TRANSPORT=ofi
+
+# Who serves is said; where nobody needs to, too.
+run 20 TOBI_LOG=info TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_AMO_SERVER=worker TOBI_STATS=1 "$bench" fib --n 20 --workers 6
+all "who executes the atomics of which node is said" '[ $status -eq 0 ]' 'says "4 workers and 2 servers (shm+ofi"' \
+  'complains "info: rank 0 .*run no tasks: rank 2 those of node 0, rank 5 those of node 1; 4 of 6 workers run tasks"' \
+  'complains "statistics of 4 workers"' '[ "$(grep -c "run no tasks" "$err")" -eq 1 ]'
+run 20 TOBI_TRANSPORT=ofi TOBI_AMO_SERVER=worker "$bench" fib --n 20 --workers 2 --json
+all "one node of a worker that computes and one that serves" '[ $status -eq 0 ]' silent 'says "\"workers\":1,\"servers\":1,"'
+run 20 TOBI_TRANSPORT=shm TOBI_AMO_SERVER=worker "$bench" fib --n 20 --workers 3
+all "a fabric that has atomics gives no worker away, and says so" '[ $status -eq 0 ]' 'says "3 workers (shm"' \
+  'complains "warning: .*TOBI_AMO_SERVER=worker has no effect: shm executes atomics itself"' '[ "$(wc -l < "$err")" -eq 1 ]'
 
 # What was chosen, and why the others were not.
 run 20 TOBI_NODES=2 TOBI_LOG=info "$bench" fib --n 20 --workers 4

@@ -18,7 +18,7 @@ contract() {  # provider, server, ranks
   all "$shown: the contract is kept to its end" '[ $status -eq 0 ]' '[ "$passed" -ge 18 ]' '! says "^fail "' \
     'says "^[a-z]* peer-death"'
 }
-for server in auto inline thread; do
+for server in auto inline thread worker; do
   contract 'tcp;ofi_rxm' $server 4
   contract shm $server 4
   contract sockets $server 2

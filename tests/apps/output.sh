@@ -6,7 +6,7 @@ number='-\{0,1\}[0-9][0-9.e+-]*'
 
 run 60 "$bench" fib --n 20 --workers 2 --repeat 3 --warmup 2 --json
 all "--json prints one object a measured run, and nothing for the warm-up" '[ $status -eq 0 ]' silent 'lines 3'
-for key in '"app":"fib"' '"params":{"n":20}' '"workers":2' '"nodes":1' '"transport":"[a-z]*"' \
+for key in '"app":"fib"' '"params":{"n":20}' '"workers":2' '"servers":0' '"nodes":1' '"transport":"[a-z]*"' \
   '"sched":"continuation_greedy"' '"deque":"steal_word"' "\"seconds\":$number" '"result":6765' '"verified":null' '"stats":{'; do
   all "a run has $key" '[ "$(grep -c -- "$key" "$out")" -eq 3 ]'
 done

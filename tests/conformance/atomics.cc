@@ -71,9 +71,11 @@ std::string compare_swap_excludes(stage& s) {
   s.fence();
   const std::uint64_t zero = 0;
   for (std::uint64_t i = 0; i < each; ++i) {
-    do {
+    for (;;) {
       if (s.done(0, s.swap(0, 0, 0, 1, &old)) != status::ok) return "compare_swap failed";
-    } while (old != 0);
+      if (old == 0) break;
+      s.wait_a_turn();  // whoever holds the lock may need a poll of this rank to give it back
+    }
     std::uint64_t value = 0;
     if (s.done(0, s.get(0, 64, &value, 8)) != status::ok) return "get failed";
     ++value;

@@ -27,6 +27,7 @@ struct stage {
   std::vector<transports::region_id> sync{};   // likewise, of the words of fence()
   std::uint64_t* arrived = nullptr;            // this rank's words of fence()
   std::uint64_t fences = 0;
+  std::uint64_t sleeps = 0;
   std::uint64_t affordable = ~std::uint64_t{0};  // round trips in about a second
 
   [[nodiscard]] int rank() const { return job.rank(); }
@@ -44,8 +45,13 @@ struct stage {
   [[nodiscard]] std::uint64_t rounds(std::uint64_t n) const { return n < affordable ? n : affordable; }
   /// Waits for all ranks and keeps the fabric moving: a target that sleeps may serve nobody.
   void fence();
-  /// Waits for all ranks without touching the fabric: what completes meanwhile is passive.
-  void sleep_until_all() const { job.fence(); }
+  /// What this rank does while it waits in the bootstrap: it moves the fabric, where others may be on their way still.
+  void move_while_waiting() const {
+    job.while_waiting([this] { fabric.progress(); });
+  }
+  /// Waits for all ranks without touching the fabric: what completes meanwhile is passive. Only a rank that is there to
+  /// serve the others does so here, too.
+  void sleep_until_all();
 
   /// Posts, waiting while the transport answers `again`.
   status posted(int peer, std::span<const transports::op> ops) const;

@@ -44,6 +44,24 @@ void stage::wait_a_turn() const {
   give_way(64 + turns++ % 256);
 }
 
+// Rank 0 is the one that works. Servers wait for its word in the fabric, because a launcher's fence moves nothing.
+void stage::sleep_until_all() {
+  constexpr std::size_t word = 64;  // of the words of fence(), behind those of its rounds
+  ++sleeps;
+  if (fabric.serves_only(rank())) {
+    while (std::atomic_ref(arrived[word]).load(std::memory_order_acquire) < sleeps) wait_a_turn();
+  } else {
+    for (int r = 0; rank() == 0 && r < size(); ++r) {
+      if (!fabric.serves_only(r)) continue;
+      const op tell{op_kind::put, false, sync[static_cast<std::size_t>(r)], word * 8, &sleeps, 8, 0, 0};
+      if (done(r, tell) != status::ok) return;  // the rule will say what does not work
+    }
+    job.while_waiting(nullptr);
+  }
+  job.fence();
+  move_while_waiting();
+}
+
 // Dissemination, as the job's own barrier.
 void stage::fence() {
   ++fences;

@@ -43,6 +43,11 @@ for library in openmpi mpich; do
       all "$library: $program with $deque" '[ $status -eq 0 ]' 'says yes'
     done
   done
+  conform "$library, a worker for atomics" TOBI_AMO_SERVER=worker $launcher -n 3 "$BIN/tobi-conform" mpi
+  for program in "uts --tree T1" "fib --n 25"; do
+    run 60 TOBI_NODES=2 TOBI_TRANSPORT=mpi TOBI_AMO_SERVER=worker $launcher -n 4 "$bench" $program --verify
+    all "$library: $program with a worker of each node for atomics" '[ $status -eq 0 ]' 'says yes' 'says "2 workers and 2 servers (shm+mpi"'
+  done
   run 30 TOBI_TRANSPORT=mpi TOBI_AMO_SERVER=thread $launcher -n 2 "$bench" fib
   all "$library: a thread for atomics is refused" '[ $status -ne 0 ]' '! says result' 'complains "TOBI_AMO_SERVER=thread cannot be had with mpi"'
   run 30 TOBI_TRANSPORT=mpi TOBI_WORKERS=4 $launcher -n 2 "$bench" fib

@@ -70,9 +70,9 @@ long root(leaf how) {
   return waits.join() + own;
 }
 
-outcome leaf_over(leaf how, environment env) {
+outcome leaf_over(leaf how, environment env, int workers = 2) {
   new (shared()) board;
-  return in_job(2, env, [how](tobi::runtime&) {
+  return in_job(workers, env, [how](tobi::runtime&) {
     const long result = tobi::run([how] { return root(how); });
     return result == 40 + 610 ? 0 : 3;
   });
@@ -130,6 +130,22 @@ TEST(LongLeaf, StopsNoThiefWhereThreadsMoveTheProvider) {
       leaf_over(leaf::waits_for_the_thief,
                 {{"TOBI_TRANSPORT", "ofi"}, tcp, {"TOBI_OFI_PROGRESS", "thread"}, {"TOBI_AMO_SERVER", "thread"}}));
   expect_thief_went_on();
+}
+
+// The third worker serves: what the thief asks of the victim's words is answered there, and the rest by the threads.
+TEST(LongLeaf, StopsNoThiefWhereAWorkerOfTheNodeExecutesTheAtomics) {
+  expect_right(
+      leaf_over(leaf::waits_for_the_thief,
+                {{"TOBI_TRANSPORT", "ofi"}, tcp, {"TOBI_OFI_PROGRESS", "thread"}, {"TOBI_AMO_SERVER", "worker"}}, 3));
+  expect_thief_went_on();
+}
+
+// The same job without that worker, to see that it was it.
+TEST(LongLeaf, StopsTheThiefWhereTheTargetExecutesTheAtomics) {
+  expect_right(
+      leaf_over(leaf::runs_a_second,
+                {{"TOBI_TRANSPORT", "ofi"}, tcp, {"TOBI_OFI_PROGRESS", "thread"}, {"TOBI_AMO_SERVER", "inline"}}));
+  EXPECT_LT(shared()->leaf_ended_at, shared()->thief_went_on_at) << "nobody else executes them";
 }
 
 // For tests/softroce/verbs.sh: it takes a device.

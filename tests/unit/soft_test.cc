@@ -268,7 +268,8 @@ class server : public testing::Test {
   fabric_in_process fabric_{"self", "", 1};
   region_table table_;
   alignas(8) std::array<std::uint64_t, 4> memory_{10, 20, 30, 40};
-  amo_server server_{fabric_.of(0), 0, 1, table_};
+  served_memory served_{0, table_};
+  amo_server server_{fabric_.of(0), 0, 1, served_};
   board replies_{fabric_.of(0), reply_bytes_a_peer};
   tobi::transports::region_id to_ = 0;
   std::uint64_t asked_ = 0;
@@ -295,8 +296,8 @@ class server : public testing::Test {
     return value;
   }
   static amo_request request(op_kind kind, std::uint64_t offset, std::uint64_t operand, std::uint64_t expected = 0,
-                             std::uint32_t region = 0) {
-    return {offset, operand, expected, region, static_cast<std::uint32_t>(kind)};
+                             std::uint16_t region = 0, std::uint32_t target = 0) {
+    return {offset, operand, expected, target, region, static_cast<std::uint16_t>(kind)};
   }
 };
 
@@ -329,9 +330,11 @@ TEST_F(server, bad_requests_change_nothing_and_are_answered) {
   EXPECT_EQ(ask(request(op_kind::fetch_add, ~std::uint64_t{0} - 7, 1)), 0u) << "before it";
   EXPECT_EQ(ask(request(op_kind::fetch_add, 4, 1)), 0u) << "misaligned";
   EXPECT_EQ(ask(request(op_kind::fetch_add, 0, 1, 0, 1)), 0u) << "no such region";
-  EXPECT_EQ(ask(request(op_kind::compare_swap, 0, 1, 10, 0xffff'ffff)), 0u) << "no region has such a number";
+  EXPECT_EQ(ask(request(op_kind::compare_swap, 0, 1, 10, 0xffff)), 0u) << "no region has such a number";
   EXPECT_EQ(ask(request(op_kind::put, 0, 10, 10)), 0u) << "not an atomic";
-  EXPECT_EQ(ask({0, 10, 10, 0, 77}), 0u) << "no operation at all";
+  EXPECT_EQ(ask({0, 10, 10, 0, 0, 77}), 0u) << "no operation at all";
+  EXPECT_EQ(ask(request(op_kind::fetch_add, 0, 1, 0, 0, 1)), 0u) << "memory of a rank that is not served here";
+  EXPECT_EQ(ask(request(op_kind::fetch_add, 0, 1, 0, 0, ~0u)), 0u) << "of a rank that there is not";
   table_.remove(0);
   EXPECT_EQ(ask(request(op_kind::fetch_add, 0, 1)), 0u) << "a region that is gone";
   EXPECT_EQ(memory_, before);

@@ -39,4 +39,13 @@ TEST(victims, an_empty_level_is_passed_over) {
   EXPECT_EQ(count.size(), 2u);
 }
 
+TEST(victims, a_rank_at_a_negative_level_is_none) {
+  victims v(0, {0, -1, 1, -1, 1}, 11);
+  const auto count = choices(v, 10000);
+  EXPECT_EQ(count.size(), 2u);
+  EXPECT_EQ(count.count(1), 0u);
+  EXPECT_EQ(count.count(3), 0u);
+  EXPECT_TRUE(victims(2, {-1, -1, -1}, 1).none()) << "a server chooses nobody";
+}
+
 }  // namespace

@@ -58,7 +58,7 @@ measurement measure_tobi(const arguments& a) {
   const std::uint64_t n = a.n;
   const peers::measured m = a.app == "fib" ? timed([=] { return tobi::run([=] { return parallel::fib(n); }); })
                                            : timed([] { return tobi::run([] { return parallel::uts(); }).nodes; });
-  return {m, rt.size(), rt.rank() == 0};
+  return {m, rt.computing(), rt.rank() == 0};
 }
 
 measurement measure_serial(const arguments& a) {

@@ -105,7 +105,8 @@ nlohmann::ordered_json stats_of(const tobi::statistics& s) {
 
 // What a run is called in the output, apart from its numbers.
 struct setting {
-  int workers;
+  int workers;  // that run tasks
+  int servers;  // that execute their atomics and run none (TOBI_AMO_SERVER=worker)
   std::string transport, sched, deque;
 };
 
@@ -121,17 +122,10 @@ struct run_report {
 };
 
 void print_json(const arguments& a, const setting& where, const run_report& r) {
-  nlohmann::ordered_json line{{"app", a.app},
-                              {"params", params_of(a)},
-                              {"workers", where.workers},
-                              {"nodes", 1},
-                              {"transport", where.transport},
-                              {"sched", where.sched},
-                              {"deque", where.deque},
-                              {"seconds", r.seconds},
-                              {"result", r.got.result},
-                              {"verified", nullptr},
-                              {"stats", nullptr}};
+  nlohmann::ordered_json line{
+      {"app", a.app},         {"params", params_of(a)},       {"workers", where.workers}, {"servers", where.servers},
+      {"nodes", 1},           {"transport", where.transport}, {"sched", where.sched},     {"deque", where.deque},
+      {"seconds", r.seconds}, {"result", r.got.result},       {"verified", nullptr},      {"stats", nullptr}};
   if (r.verified) line["verified"] = *r.verified;
   if (r.stats) line["stats"] = stats_of(*r.stats);
   if (a.app == "uts") {
@@ -159,8 +153,10 @@ void print_heading(const arguments& a, const setting& where) {
   if (where.sched == "serial") {
     fmt::print("{} {}, serial elision\n", a.app, describe(a));
   } else {
-    fmt::print("{} {}, {} worker{} ({}, {}, {})\n", a.app, describe(a), where.workers, where.workers == 1 ? "" : "s",
-               where.transport, where.sched, where.deque);
+    const std::string servers =
+        where.servers == 0 ? "" : fmt::format(" and {} server{}", where.servers, where.servers == 1 ? "" : "s");
+    fmt::print("{} {}, {} worker{}{} ({}, {}, {})\n", a.app, describe(a), where.workers, where.workers == 1 ? "" : "s",
+               servers, where.transport, where.sched, where.deque);
   }
   fmt::print("{:>20}", a.app == "uts" ? "nodes" : a.app == "btc" ? "tasks" : "result");
   if (a.app == "uts") fmt::print("{:>14}{:>8}", "leaves", "depth");
@@ -207,7 +203,7 @@ int run_serially(const arguments& a) {
     run_report r{};
     r.seconds = time_elided(a, r.got);
     right = accept(a, r.got, r.verified) && right;
-    if (i >= 0) report(a, {1, "none", "serial", "none"}, r, i == 0);
+    if (i >= 0) report(a, {1, 0, "none", "serial", "none"}, r, i == 0);
   }
   return right ? 0 : 1;
 }
@@ -251,7 +247,8 @@ int run_app(const arguments& a) {
   progress_word = shown.word(rt.rank());
   parallel::uts_prepare(a.shape);
   elided::uts_prepare(a.shape);
-  const setting where{rt.size(), std::string(rt.transport_name()), "continuation_greedy", std::string(rt.deque_name())};
+  const setting where{rt.computing(), rt.size() - rt.computing(), std::string(rt.transport_name()),
+                      "continuation_greedy", std::string(rt.deque_name())};
 
   bool right = true;
   std::vector<run_report> runs;
@@ -274,7 +271,7 @@ int run_app(const arguments& a) {
     }
     rt.barrier();
   }
-  if (rt.rank() == 0 && a.efficiency && !a.json) print_summary(runs, a, rt.size());
+  if (rt.rank() == 0 && a.efficiency && !a.json) print_summary(runs, a, rt.computing());
   return rt.rank() == 0 && !right ? 1 : 0;
 }
 

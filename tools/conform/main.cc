@@ -53,7 +53,7 @@ stage set_up(bootstrap::bootstrap& job, transports::transport& fabric) {
     s.keys.push_back(theirs);
   }
   if (fabric.connect(addresses) != status::ok) base::fatal("connecting failed.");
-  job.while_waiting([&fabric] { fabric.progress(); });
+  s.move_while_waiting();
   for (int r = 0; r < job.size(); ++r) {
     transports::region_id id = 0;
     if (fabric.attach(r, s.keys[static_cast<std::size_t>(r)], id) != status::ok)

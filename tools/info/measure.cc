@@ -1,4 +1,5 @@
-// Whether a transport is one-sided here: two processes, of which one sleeps while the other works on its memory.
+// Whether a transport is one-sided here: two processes, of which one sleeps while the other works on its memory. Where
+// a worker of each node is to serve the others, a third one does.
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -61,8 +62,8 @@ std::byte* map_file(std::size_t bytes, int& fd) {
 class pair {
  public:
   pair(const transports::registry_entry& entry, const job_here& job, shared_page& page)
-      : page_(page), job_(tobi::bootstrap::fork_workers(2)) {
-    transports::context where = job.context(2);
+      : page_(page), job_(tobi::bootstrap::fork_workers(ranks_of(job))) {
+    transports::context where = job.context(ranks_of(job));
     where.rank = job_->rank();
     if (const std::string why = entry.unusable(where); !why.empty()) base::fatal(why + ".");
     fabric_ = entry.create(where);
@@ -70,6 +71,7 @@ class pair {
   }
 
   bool initiates() const { return job_->rank() == 0; }
+  bool sleeps() const { return job_->rank() == 1; }
   const transports::capabilities& caps() const { return fabric_->caps(); }
   void finish() { job_->finalize(); }
 
@@ -82,6 +84,7 @@ class pair {
   bool round(op what, int index, double& us);
 
  private:
+  static int ranks_of(const job_here& job) { return job.settings.amo_server == base::amo_place::worker ? 3 : 2; }
   void connect();
   void complete(const op& what);
   void sleep_through(shared_round& r) const;
@@ -106,12 +109,12 @@ void pair::connect() {
   job_->put("address", std::as_bytes(std::span(address.data(), address.size())));
   job_->fence();
   std::vector<std::string> addresses;
-  for (int r = 0; r < 2; ++r) {
+  for (int r = 0; r < job_->size(); ++r) {
     const auto bytes = job_->get(r, "address");
     addresses.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
   need(fabric_->connect(addresses), "connecting");
-  const int peer = 1 - job_->rank();
+  const int peer = job_->rank() == 0 ? 1 : 0;
   std::memcpy(&key, job_->get(peer, "key").data(), sizeof key);
   need(fabric_->attach(peer, key, region_), "attaching the other's memory");
   job_->while_waiting([this] { fabric_->progress(); });
@@ -148,8 +151,8 @@ bool pair::round(op what, int index, double& us) {
   shared_round& r = page_.of[index];
   job_->fence();
   if (!initiates()) {
-    sleep_through(r);
-    job_->fence();
+    if (sleeps()) sleep_through(r);
+    job_->fence();  // where a third one moves the fabric, and so serves
     return false;
   }
   while (r.asleep.load(std::memory_order_acquire) == 0) nap();

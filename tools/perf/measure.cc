@@ -239,8 +239,11 @@ bool initiator::measure_round(lane& l, const work& w, std::uint64_t round, plan&
   return true;
 }
 
-std::string why_unable(const arguments& a, const lane& l, const work& w) {
+std::string why_unable(const arguments& a, const lane& l, const transports::transport& fabric, const work& w) {
   if (a.responder_idle && needs_answers(w.what)) return "the target of a ping-pong cannot be idle";
+  if (a.responder_idle && is_atomic(w.what) && fabric.serves_only(1)) {
+    return "the target is the worker that executes the atomics (TOBI_AMO_SERVER=worker) and cannot be idle";
+  }
   return l.unable(w);
 }
 
@@ -261,7 +264,7 @@ bool run_rank0(const arguments& a, const scene& s, orders& o, const transports::
       std::vector<row> rows;
       std::vector<std::string> unable;
       for (std::size_t l = 0; l < lanes.size(); ++l) {
-        unable.push_back(why_unable(a, *lanes[l], i.todo));
+        unable.push_back(why_unable(a, *lanes[l], fabric, i.todo));
         rows.push_back({i.op, std::string(fabric.name()), i.todo.bytes, l > 0, 0, 1, {}, {}, unable.back()});
       }
       if (a.responder_idle && !std::exchange(told, true)) note_idle(fabric.caps(), i.todo);

@@ -25,6 +25,7 @@ class route_transport final : public transport {
   status deregister_memory(const region_key& key) override;
   status attach(int rank, const region_key& key, region_id& id) override;
   [[nodiscard]] std::byte* map(region_id id) noexcept override;
+  [[nodiscard]] bool serves_only(int rank) const noexcept override { return far_->serves_only(rank); }
 
   status post(int rank, std::span<const op> ops) noexcept override;
   status flush(int rank) noexcept override;

@@ -27,20 +27,12 @@ region_key without_tail(region_key key) {
 
 // What a peer says of itself: fixed parts first, then the two addresses.
 struct address_head {
-  region_key requests;
+  region_key requests;  // of a server
   region_key replies;
   region_key notices;
+  memory_name directory;  // of a worker whose server is another rank
   std::uint32_t client_bytes;
 };
-
-// With a thread, ranks size .. 2*size-1 of the transport underneath are the servers.
-context doubled(const context& where, bool server) {
-  context c = where;
-  c.size = 2 * where.size;
-  if (server) c.rank = where.size + where.rank;
-  c.nodes.insert(c.nodes.end(), where.nodes.begin(), where.nodes.end());
-  return c;
-}
 
 }  // namespace
 
@@ -51,10 +43,11 @@ std::unique_ptr<transport> with_amo_server(const context& where, const factory& 
 amo_transport::amo_transport(const context& where, const factory& make)
     : rank_(where.rank),
       size_(where.size),
-      threaded_(where.settings.amo_server == base::amo_place::thread),
-      inner_(make(threaded_ ? doubled(where, false) : where)),
+      place_(where),
+      inner_(make(place_.for_worker(where))),
+      memory_(rank_, table_),
       peers_(static_cast<std::size_t>(where.size)) {
-  if (threaded_) server_inner_ = make(doubled(where, true));
+  if (place_.by_thread()) server_inner_ = make(place_.for_thread(where));
   caps_ = inner_->caps();
   caps_.put_notify = true;
   caps_.notify_ordered = true;
@@ -62,11 +55,14 @@ amo_transport::amo_transport(const context& where, const factory& make)
   caps_.fetch_add = true;
   caps_.compare_swap = true;
   caps_.scope = amo_scope::host;
-  caps_.passive_amo = threaded_;
-  caps_.chain = false;  // an operation underneath and a message are not ordered
+  caps_.passive_amo = place_.passive();
+  caps_.reg_any_va = caps_.reg_any_va && !place_.by_node();  // another process is to map it
+  caps_.chain = false;                                       // an operation underneath and a message are not ordered
   caps_.chain_max = 1;
-  server_ = std::make_unique<amo_server>(threaded_ ? *server_inner_ : *inner_, rank_, size_, table_);
-  replies_ = std::make_unique<board>(*inner_, static_cast<std::size_t>(size_) * reply_bytes_a_peer);
+  transport& servers = place_.by_thread() ? *server_inner_ : *inner_;
+  if (place_.is_server(rank_)) server_ = std::make_unique<amo_server>(servers, rank_, size_, memory_);
+  if (place_.by_node()) directory_ = std::make_unique<region_directory>();
+  client_ = std::make_unique<amo_client>(*inner_, rank_, size_);
   notices_ = std::make_unique<mailbox<std::uint64_t>>(*inner_, rank_, size_);
 }
 
@@ -76,16 +72,20 @@ amo_transport::~amo_transport() {
 }
 
 std::string amo_transport::describe() const {
-  return inner_->describe() + "; atomics and notices are messages, atomics executed " +
-         (threaded_ ? "by a thread of the target" : "when the target polls");
+  return inner_->describe() + "; atomics and notices are messages, atomics " + std::string(place_.words());
 }
 
 std::string amo_transport::address() const {
   const std::string client = inner_->address();
-  address_head head{server_->key(), replies_->key(), notices_->key(), static_cast<std::uint32_t>(client.size())};
+  address_head head{};
+  if (server_ != nullptr) head.requests = server_->key();
+  head.replies = client_->key();
+  head.notices = notices_->key();
+  if (directory_ != nullptr) head.directory = directory_->name();
+  head.client_bytes = static_cast<std::uint32_t>(client.size());
   std::string text(reinterpret_cast<const char*>(&head), sizeof head);
   text += client;
-  if (threaded_) text += server_inner_->address();
+  if (server_inner_ != nullptr) text += server_inner_->address();
   return text;
 }
 
@@ -93,40 +93,46 @@ status amo_transport::connect(std::span<const std::string> addresses) {
   if (addresses.size() != peers_.size()) return status::invalid;
   std::vector<address_head> heads(addresses.size());
   std::vector<std::string> inner;
-  std::vector<std::string> servers;
+  std::vector<std::string> threads;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     if (addresses[i].size() < sizeof heads[i]) return status::invalid;
     std::memcpy(&heads[i], addresses[i].data(), sizeof heads[i]);
     inner.push_back(addresses[i].substr(sizeof heads[i], heads[i].client_bytes));
-    servers.push_back(addresses[i].substr(sizeof heads[i] + heads[i].client_bytes));
+    threads.push_back(addresses[i].substr(sizeof heads[i] + heads[i].client_bytes));
   }
-  if (threaded_) inner.insert(inner.end(), servers.begin(), servers.end());
+  if (place_.by_thread()) inner.insert(inner.end(), threads.begin(), threads.end());
   status s = inner_->connect(inner);
-  if (s == status::ok && threaded_) s = server_inner_->connect(inner);
+  if (s == status::ok && server_inner_ != nullptr) s = server_inner_->connect(inner);
   for (int r = 0; r < size_ && s == status::ok; ++r) {
     const address_head& head = heads[static_cast<std::size_t>(r)];
-    peer& p = peer_of(r);
-    p.server = threaded_ ? size_ + r : r;
-    s = inner_->attach(p.server, head.requests, p.requests);
-    if (s == status::ok) s = server_->connect(r, r, head.replies);
-    if (s == status::ok) s = notices_->connect(r, head.notices);
+    s = notices_->connect(r, head.notices);
+    if (s == status::ok && place_.is_server(r)) s = client_->connect(r, place_.endpoint_of(r), head.requests);
+    if (s == status::ok && server_ != nullptr) s = server_->connect(r, r, head.replies);
+    if (s == status::ok && r != rank_ && place_.server_of(r) == rank_) s = memory_.add(r, head.directory);
   }
-  if (s == status::ok && threaded_) {
-    thread_ = std::thread([this] {
-      unsigned idle = 0;
-      while (!stop_.load(std::memory_order_relaxed)) {
-        server_inner_->progress();
-        idle = server_->serve() ? 0 : idle + 1;
-        if (idle < 64) continue;  // requests come in bursts: a steal is several
-        const timespec pause{0, 20'000};
-        nanosleep(&pause, nullptr);
-      }
-    });
-  }
+  if (s == status::ok && place_.by_thread()) start_thread();
   return s;
 }
 
+void amo_transport::start_thread() {
+  thread_ = std::thread([this] {
+    unsigned idle = 0;
+    while (!stop_.load(std::memory_order_relaxed)) {
+      server_inner_->progress();
+      idle = server_->serve() ? 0 : idle + 1;
+      if (idle < 64) continue;  // requests come in bursts: a steal is several
+      const timespec pause{0, 20'000};
+      nanosleep(&pause, nullptr);
+    }
+  });
+}
+
 status amo_transport::register_memory(const memory& local, region_key& key) {
+  memory_name name;
+  if (directory_ != nullptr) {
+    // Before anything is done: what nobody else can map cannot be served.
+    if (const status s = name_memory(local, 0, name); s != status::ok) return s;
+  }
   const status s = inner_->register_memory(local, key);
   if (s != status::ok) return s;
   const int number = table_.add(static_cast<std::byte*>(local.base), local.bytes);
@@ -134,6 +140,7 @@ status amo_transport::register_memory(const memory& local, region_key& key) {
     inner_->deregister_memory(key);
     return status::invalid;
   }
+  if (directory_ != nullptr) directory_->publish(static_cast<std::size_t>(number), name);
   const key_tail tail{local.bytes, static_cast<std::uint64_t>(number) + 1};
   std::memcpy(key.bytes.data() + own_part, &tail, sizeof tail);
   own_.push_back({key, static_cast<std::uint32_t>(number)});
@@ -145,6 +152,7 @@ status amo_transport::deregister_memory(const region_key& key) {
       std::find_if(own_.begin(), own_.end(), [&](const own_region& o) { return o.key.bytes == key.bytes; });
   if (found == own_.end()) return status::invalid;
   table_.remove(found->number);
+  if (directory_ != nullptr) directory_->withdraw(found->number);
   own_.erase(found);
   return inner_->deregister_memory(without_tail(key));
 }
@@ -156,6 +164,7 @@ status amo_transport::attach(int rank, const region_key& key, region_id& id) {
   if (tail.number_plus_one == 0) return status::invalid;
   region r{rank, 0, tail.bytes, static_cast<std::uint32_t>(tail.number_plus_one - 1)};
   if (const status s = inner_->attach(rank, without_tail(key), r.inner); s != status::ok) return s;
+  if (r.number >= regions_max) return status::invalid;
   if (rank == rank_ && table_.word(r.number, 0) == nullptr) return status::invalid;
   regions_.push_back(r);
   id = static_cast<region_id>(regions_.size() - 1);
@@ -185,42 +194,34 @@ status amo_transport::post(int rank, std::span<const op> ops) noexcept {
 }
 
 status amo_transport::ask(int rank, const op& o, const region& r) noexcept {
-  peer& p = peer_of(rank);
-  if (p.asked - p.answered >= amo_slots) {
-    progress();
-    if (p.asked - p.answered >= amo_slots) return status::again;
+  const int server = place_.server_of(rank);
+  const amo_request request{o.remote,
+                            o.operand,
+                            o.expected,
+                            static_cast<std::uint32_t>(rank),
+                            static_cast<std::uint16_t>(r.number),
+                            static_cast<std::uint16_t>(o.kind)};
+  status s = client_->ask(server, request, o.local);
+  if (s == status::again) {
+    progress();  // the queue may have room now
+    s = client_->ask(server, request, o.local);
   }
-  const amo_request request{o.remote, o.operand, o.expected, r.number, static_cast<std::uint32_t>(o.kind)};
-  const auto packed = request_cell::pack(request, turn_of(p.asked, amo_slots));
-  const std::uint64_t slot = p.asked % amo_slots;
-  const std::uint64_t at = static_cast<std::size_t>(rank_) * request_bytes_a_peer + slot * sizeof packed;
-  const status s = inner_->put(p.server, p.requests, at, &packed, sizeof packed);
   if (s != status::ok) return s;
-  p.found[slot] = o.local;
+  peer& p = peer_of(rank);
+  p.asked = client_->asked(server);
   keep_busy(rank, p);
-  ++p.asked;
   return status::ok;
-}
-
-void amo_transport::take_replies(peer& p, std::size_t index) noexcept {
-  while (p.answered != p.asked) {
-    const std::uint64_t slot = p.answered % amo_slots;
-    auto* c = reinterpret_cast<reply_cell*>(replies_->at(index * reply_bytes_a_peer + slot * sizeof(reply_cell)));
-    std::uint64_t value = 0;
-    if (!c->unpack(turn_of(p.answered, amo_slots), value)) return;
-    std::memcpy(p.found[slot], &value, sizeof value);
-    ++p.answered;
-  }
 }
 
 void amo_transport::progress() noexcept {
   inner_->progress();
-  if (!threaded_) server_->serve();
+  if (server_ != nullptr && !place_.by_thread()) server_->serve();
+  client_->take_replies();
   for (std::size_t i = 0; i < busy_.size();) {
-    peer& p = peer_of(busy_[i]);
-    take_replies(p, static_cast<std::size_t>(busy_[i]));
-    if (!p.to_notify.empty()) notify_pending(busy_[i], p);
-    if (p.asked != p.answered || !p.to_notify.empty()) {
+    const int rank = busy_[i];
+    peer& p = peer_of(rank);
+    if (!p.to_notify.empty()) notify_pending(rank, p);
+    if (!client_->answered(place_.server_of(rank), p.asked) || !p.to_notify.empty()) {
       ++i;
       continue;
     }
@@ -239,8 +240,8 @@ status amo_transport::flush(int rank) noexcept {
   if (s != status::ok) return s;
   if (!p.busy) return status::ok;
   // A reply or a notice is outstanding. A server that cannot be reached will send none.
-  const status server = threaded_ ? inner_->flush(p.server) : status::again;
-  return server == status::ok ? status::again : server;
+  const status way = client_->health(place_.server_of(rank));
+  return way == status::ok ? status::again : way;
 }
 
 status amo_transport::put_notify(int rank, const op& o, std::uint64_t data) noexcept {

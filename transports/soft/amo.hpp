@@ -1,21 +1,25 @@
-// A transport without atomics made into one that has them, and notices: soft::amo_server at the target, which runs in
-// the target's progress() or in a thread of its own.
+// A transport without atomics made into one that has them, and notices. soft::placement says who executes the atomics
+// on a rank's memory, soft::amo_client asks there, and soft::amo_server is what answers.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "transports/soft/amo_client.hpp"
 #include "transports/soft/amo_server.hpp"
 #include "transports/soft/mailbox.hpp"
+#include "transports/soft/placement.hpp"
 #include "transports/transport.hpp"
 
 namespace tobi::transports::soft {
 
 /// Makes the transport underneath for a context; called twice where the server has a thread.
 using factory = std::function<std::unique_ptr<transport>(const context&)>;
-/// The transport that MAKE makes, with atomics and notices by messages. TOBI_AMO_SERVER says where they are executed.
+/// The transport that MAKE makes, with atomics and notices by messages. TOBI_AMO_SERVER says where they are executed;
+/// ends the job with one sentence where that cannot be.
 std::unique_ptr<transport> with_amo_server(const context& where, const factory& make);
 
 class amo_transport final : public transport {
@@ -33,6 +37,7 @@ class amo_transport final : public transport {
   status deregister_memory(const region_key& key) override;
   status attach(int rank, const region_key& key, region_id& id) override;
   [[nodiscard]] std::byte* map(region_id id) noexcept override;
+  [[nodiscard]] bool serves_only(int rank) const noexcept override { return place_.serves_only(rank); }
 
   status post(int rank, std::span<const op> ops) noexcept override;
   status flush(int rank) noexcept override;
@@ -52,29 +57,27 @@ class amo_transport final : public transport {
     std::uint32_t number;
   };
   struct peer {
-    bool busy = false;  // requests or notices are under way
-    int server = -1;    // its rank on the transport underneath
-    region_id requests = 0;
-    std::uint64_t asked = 0;
-    std::uint64_t answered = 0;
-    void* found[amo_slots] = {};           // where each reply goes
+    bool busy = false;                     // requests or notices are under way
+    std::uint64_t asked = 0;               // requests to its server up to the last one on its memory
     std::vector<std::uint64_t> to_notify;  // data of notices whose puts are not known to be complete
   };
   [[nodiscard]] peer& peer_of(int rank) noexcept { return peers_[static_cast<std::size_t>(rank)]; }
   status ask(int rank, const op& o, const region& r) noexcept;
-  void take_replies(peer& p, std::size_t index) noexcept;
   void notify_pending(int rank, peer& p) noexcept;
   void keep_busy(int rank, peer& p) noexcept;
+  void start_thread();
 
   int rank_;
   int size_;
-  bool threaded_;
+  placement place_;
   std::unique_ptr<transport> inner_;         // the worker's
   std::unique_ptr<transport> server_inner_;  // the server's own, where it is a thread
   capabilities caps_;
   region_table table_;
-  std::unique_ptr<amo_server> server_;
-  std::unique_ptr<board> replies_;
+  std::unique_ptr<region_directory> directory_;  // for the server of the node, where there is one
+  served_memory memory_;
+  std::unique_ptr<amo_server> server_;  // null where another rank is this one's
+  std::unique_ptr<amo_client> client_;
   std::unique_ptr<mailbox<std::uint64_t>> notices_;
   std::vector<peer> peers_;
   std::vector<region> regions_;

@@ -1,33 +1,17 @@
 #include "transports/soft/amo_server.hpp"
 
+#include <atomic>
+
 namespace tobi::transports::soft {
 
-int region_table::add(std::byte* base, std::size_t bytes) noexcept {
-  if (used_ == most) return -1;
-  entries_[used_].base = base;
-  entries_[used_].bytes.store(bytes, std::memory_order_release);
-  return static_cast<int>(used_++);
-}
-
-void region_table::remove(std::size_t number) noexcept {
-  if (number < most) entries_[number].bytes.store(0, std::memory_order_release);
-}
-
-std::uint64_t* region_table::word(std::size_t number, std::uint64_t offset) const noexcept {
-  if (number >= most) return nullptr;
-  const std::size_t bytes = entries_[number].bytes.load(std::memory_order_acquire);
-  if (bytes < sizeof(std::uint64_t) || offset > bytes - sizeof(std::uint64_t) || offset % sizeof(std::uint64_t) != 0) {
-    return nullptr;
-  }
-  return reinterpret_cast<std::uint64_t*>(entries_[number].base + offset);
-}
-
-amo_server::amo_server(transport& over, int rank, int size, const region_table& regions)
+amo_server::amo_server(transport& over, int rank, int size, served_memory& memory)
     : over_(over),
-      regions_(regions),
+      memory_(memory),
       board_(over, static_cast<std::size_t>(size) * request_bytes_a_peer),
       peers_(static_cast<std::size_t>(size)),
-      own_offset_(static_cast<std::size_t>(rank) * reply_bytes_a_peer) {}
+      own_offset_(static_cast<std::size_t>(rank) * reply_bytes_a_peer) {
+  waiting_.reserve(peers_.size() * amo_slots);
+}
 
 status amo_server::connect(int rank, int client, const region_key& replies) {
   peer& p = peers_[static_cast<std::size_t>(rank)];
@@ -35,14 +19,14 @@ status amo_server::connect(int rank, int client, const region_key& replies) {
   return over_.attach(client, replies, p.replies);
 }
 
-std::uint64_t amo_server::execute(const amo_request& r) const noexcept {
-  std::uint64_t* at = regions_.word(r.region, r.offset);
+std::uint64_t amo_server::execute(const amo_request& r) noexcept {
+  std::uint64_t* at = memory_.word(static_cast<int>(r.target), r.region, r.offset);
   if (at == nullptr) return 0;  // the initiator has checked its own bounds: the region is gone
   const std::atomic_ref word(*at);
-  if (r.kind == static_cast<std::uint32_t>(op_kind::fetch_add)) {
+  if (r.kind == static_cast<std::uint16_t>(op_kind::fetch_add)) {
     return word.fetch_add(r.operand, std::memory_order_acq_rel);
   }
-  if (r.kind != static_cast<std::uint32_t>(op_kind::compare_swap)) return 0;
+  if (r.kind != static_cast<std::uint16_t>(op_kind::compare_swap)) return 0;
   std::uint64_t expected = r.expected;
   word.compare_exchange_strong(expected, r.operand, std::memory_order_acq_rel, std::memory_order_acquire);
   return expected;
@@ -56,11 +40,9 @@ bool amo_server::send(const reply& r) noexcept {
 }
 
 bool amo_server::serve() noexcept {
-  while (!waiting_.empty()) {
-    if (!send(waiting_.back())) return true;
-    waiting_.pop_back();
-  }
-  bool any = false;
+  // A client that the fabric cannot reach just now holds up its own replies alone: a server may have those of a node.
+  bool any = !waiting_.empty();
+  std::erase_if(waiting_, [this](const reply& r) { return send(r); });
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     peer& p = peers_[i];
     for (;;) {

@@ -9,24 +9,31 @@
 
 namespace tobi::transports::soft {
 
-board::board(transport& over, std::size_t bytes) : over_(over), bytes_((bytes + 4095) / 4096 * 4096) {
-  fd_ = memfd_create("tobi-board", MFD_CLOEXEC);
+memory_file::memory_file(const char* what, std::size_t bytes) {
+  whole_.bytes = (bytes + 4095) / 4096 * 4096;
+  whole_.fd = memfd_create("tobi-board", MFD_CLOEXEC);
   void* at = MAP_FAILED;
-  if (fd_ >= 0 && ftruncate(fd_, static_cast<off_t>(bytes_)) == 0) {
-    at = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  if (whole_.fd >= 0 && ftruncate(whole_.fd, static_cast<off_t>(whole_.bytes)) == 0) {
+    at = mmap(nullptr, whole_.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, whole_.fd, 0);
   }
-  if (at == MAP_FAILED)
-    base::fatal("no memory for the message slots of this worker (" + std::to_string(bytes_) + " bytes).");
-  base_ = static_cast<std::byte*>(at);
-  if (over_.register_memory({base_, bytes_, fd_, 0}, key_) != status::ok) {
+  if (at == MAP_FAILED) {
+    base::fatal("no memory for the " + std::string(what) + " of this worker (" + std::to_string(whole_.bytes) +
+                " bytes).");
+  }
+  whole_.base = at;
+}
+
+memory_file::~memory_file() {
+  munmap(whole_.base, whole_.bytes);
+  close(whole_.fd);
+}
+
+board::board(transport& over, std::size_t bytes) : over_(over), file_("message slots", bytes) {
+  if (over_.register_memory(file_.whole(), key_) != status::ok) {
     base::fatal("the message slots of this worker could not be registered with " + std::string(over_.name()) + ".");
   }
 }
 
-board::~board() {
-  over_.deregister_memory(key_);
-  munmap(base_, bytes_);
-  close(fd_);
-}
+board::~board() { over_.deregister_memory(key_); }
 
 }  // namespace tobi::transports::soft

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "transports/soft/memory_file.hpp"
 #include "transports/transport.hpp"
 
 namespace tobi::transports::soft {
@@ -16,14 +17,12 @@ class board {
   board(const board&) = delete;
   board& operator=(const board&) = delete;
 
-  [[nodiscard]] std::byte* at(std::size_t offset) const noexcept { return base_ + offset; }
+  [[nodiscard]] std::byte* at(std::size_t offset) const noexcept { return file_.at(offset); }
   [[nodiscard]] const region_key& key() const noexcept { return key_; }
 
  private:
   transport& over_;
-  std::byte* base_ = nullptr;
-  std::size_t bytes_ = 0;
-  int fd_ = -1;
+  memory_file file_;
   region_key key_;
 };
 

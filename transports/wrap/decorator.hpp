@@ -22,6 +22,7 @@ class decorator : public transport {
   status deregister_memory(const region_key& key) override { return inner_->deregister_memory(key); }
   status attach(int rank, const region_key& key, region_id& id) override { return inner_->attach(rank, key, id); }
   [[nodiscard]] std::byte* map(region_id id) noexcept override { return inner_->map(id); }
+  [[nodiscard]] bool serves_only(int rank) const noexcept override { return inner_->serves_only(rank); }
 
   status post(int rank, std::span<const op> ops) noexcept override { return inner_->post(rank, ops); }
   status flush(int rank) noexcept override { return inner_->flush(rank); }

@@ -32,7 +32,10 @@ class runtime {
   runtime& operator=(const runtime&) = delete;
 
   [[nodiscard]] int rank() const noexcept;
+  /// All workers of the job; each runs main.
   [[nodiscard]] int size() const noexcept;
+  /// Those that run tasks: all of them, but for one a node with TOBI_AMO_SERVER=worker over a fabric without atomics.
+  [[nodiscard]] int computing() const noexcept;
   /// Collective: every worker returns after every worker has called.
   void barrier();
   /// Collective, outside of run(): the sum over all workers since the start or the last reset.

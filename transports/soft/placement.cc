@@ -1,0 +1,70 @@
+#include "transports/soft/placement.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "libcore/base/log.hpp"
+
+namespace tobi::transports::soft {
+
+namespace {
+
+// The last rank of each rank's node. Rank 0, on which the program's root begins, is never the last of two.
+std::vector<int> last_of_each_node(const context& where) {
+  int nodes = 0;
+  for (int r = 0; r < where.size; ++r) nodes = std::max(nodes, where.node_of(r) + 1);
+  std::vector<int> last(static_cast<std::size_t>(nodes), -1);
+  std::vector<int> workers(last.size(), 0);
+  for (int r = 0; r < where.size; ++r) {
+    const auto node = static_cast<std::size_t>(where.node_of(r));
+    last[node] = r;
+    ++workers[node];
+  }
+  for (std::size_t node = 0; node < last.size(); ++node) {
+    if (workers[node] != 1) continue;
+    base::fatal_everywhere(where.rank,
+                           "TOBI_AMO_SERVER=worker takes one worker of each node for the atomics of the others, and "
+                           "node " +
+                               std::to_string(node) + " has only rank " + std::to_string(last[node]) +
+                               "; start two workers or more a node (TOBI_WORKERS), or use TOBI_AMO_SERVER=thread.",
+                           base::exit_usage);
+  }
+  std::vector<int> server;
+  for (int r = 0; r < where.size; ++r) server.push_back(last[static_cast<std::size_t>(where.node_of(r))]);
+  return server;
+}
+
+}  // namespace
+
+placement::placement(const context& where) : place_(where.settings.amo_server), size_(where.size) {
+  // Whoever makes a transport without atomics has found that native ones are not to be had.
+  if (!by_node() && !by_thread()) place_ = base::amo_place::inline_;
+  if (by_node()) {
+    server_ = last_of_each_node(where);
+    return;
+  }
+  server_.resize(static_cast<std::size_t>(size_));
+  std::iota(server_.begin(), server_.end(), 0);
+}
+
+// Ranks size .. 2*size-1 of the transport underneath are the threads, each on the node of its worker.
+context placement::doubled(context where) {
+  const std::vector<int> once = where.nodes;
+  where.nodes.insert(where.nodes.end(), once.begin(), once.end());
+  where.size *= 2;
+  return where;
+}
+
+context placement::for_thread(const context& where) const {
+  context c = doubled(where);
+  c.rank += size_;
+  return c;
+}
+
+std::string_view placement::words() const noexcept {
+  if (by_node()) return "executed by the last worker of the target's node, which does nothing else";
+  return by_thread() ? "executed by a thread of the target" : "executed when the target polls";
+}
+
+}  // namespace tobi::transports::soft

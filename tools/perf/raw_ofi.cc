@@ -127,9 +127,13 @@ class raw_ofi_lane final : public lane {
     }
     return true;
   }
+  // Without the endpoint's FI_DELIVERY_COMPLETE, which says nothing of a read: the provider shm takes another way with
+  // it, on which the target must poll (1.8 us for 8 bytes instead of 2.5, and five times the time for 64 KiB).
   ssize_t read(std::uint64_t place, std::uint64_t bytes) noexcept {
-    return fi_read(ep_.get(), s_.at(s_.where.local + place), bytes, descriptor_, peer_, remote_ + s_.where.data + place,
-                   key_, context());
+    const iovec local{s_.at(s_.where.local + place), bytes};
+    const fi_rma_iov remote{remote_ + s_.where.data + place, bytes, key_};
+    const fi_msg_rma m{&local, &descriptor_, 1, peer_, &remote, 1, context(), 0};
+    return fi_readmsg(ep_.get(), &m, FI_COMPLETION);
   }
   ssize_t write(std::uint64_t place, std::uint64_t bytes) noexcept {
     return fi_write(ep_.get(), s_.at(s_.where.local + place), bytes, descriptor_, peer_,

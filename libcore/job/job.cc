@@ -47,6 +47,8 @@ job::job(const options& chosen) : settings_(base::read_settings()) {
   check_limits(wanted != 0 ? wanted : cores, cores, settings_);
   bootstrap_ = bootstrap::start(settings_, wanted, cores);
   check_address_space(size(), settings_);
+  // Before anything runs: a job of hours must not end with a file that never could be written.
+  if (!settings_.trace.empty() && rank() == 0) job_trace::check_writable(settings_.trace);
   take_core();
   nodes_ = find_nodes();
   transport_ = transports::select(settings_.transport, {rank(), size(), nodes_, settings_});
@@ -59,10 +61,15 @@ job::job(const options& chosen) : settings_(base::read_settings()) {
   start_worker();
   current_job = this;
   bootstrap_->fence();
+  start_trace();
 }
 
 job::~job() {
   barrier();
+  if (trace_ != nullptr) {
+    trace_->write(transport_name(), deque_name());
+    trace_.reset();
+  }
   if (settings_.stats) {
     const statistics all = stats();
     if (rank() == 0) print_statistics(all, size());
@@ -240,6 +247,22 @@ void job::start_worker() {
                               segment_.stack_high(), slot_memory_, choice_.get(),
                               settings_.deque == base::deque_kind::the, settings_.stats, settings_.debug_migrate,
                               crowded_});
+}
+
+// Workers of one host read one clock. Where TOBI_NODES only plays at nodes their clocks are still measured, so that
+// this runs on one machine, where the right answer is known to be 0.
+void job::start_trace() {
+  if (settings_.trace.empty()) return;
+  std::vector<int> clock_of(nodes_.size());
+  for (std::size_t r = 0; r < clock_of.size(); ++r) {
+    const auto first = std::find(nodes_.begin(), nodes_.end(), nodes_[r]);
+    clock_of[r] = static_cast<int>(first - nodes_.begin());
+  }
+  trace_ = std::make_unique<job_trace>(
+      settings_.trace, settings_.trace_bytes,
+      job_trace::parts{net_.get(), objects_.get(), &control_->trace, offsetof(control_block, trace),
+                       std::move(clock_of), nodes_, [this] { barrier(); },
+                       [this](unsigned spins) { wait_a_little(spins); }});
 }
 
 // Dissemination: in round k each rank tells the one 2^k further on, and hears from the one 2^k back. Everybody has

@@ -44,10 +44,9 @@ std::string comparison_of(const comparison& c, const std::vector<traced>& traces
   out += "</tr>\n" + rows_of("paper", c.paper, columns) + rows_of("ours", c.ours, columns) + "</table>\n";
   if (c.ours.empty()) out += "<p>Not measured in this run.</p>\n";
   if (!c.differs.empty()) out += "<p><em>What differs:</em> " + escaped(c.differs) + "</p>\n";
-  for (const std::string& wanted : c.figures) {
+  for (const auto& wanted : c.figures) {
     for (const traced& t : traces) {
-      if (name_of(t) != wanted) continue;
-      out += figure(c.where.find("10") != std::string::npos ? "phases" : "activity", t.read, t.seen);
+      if (name_of(t) == wanted.trace) out += figure(wanted.figure, t.read, t.seen);
     }
   }
   return out;

@@ -83,7 +83,9 @@ comparison one(const line& e, const line& sources, const std::vector<line>& ours
       c.ours.push_back(std::move(r));
     }
   }
-  if (e.contains("figures")) c.figures = e.at("figures").get<std::vector<std::string>>();
+  if (e.contains("figures")) {
+    for (const line& f : e.at("figures")) c.figures.push_back({f.at("trace"), f.at("figure")});
+  }
   return c;
 }
 

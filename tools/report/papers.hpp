@@ -24,8 +24,11 @@ struct compared_row {
 struct comparison {
   std::string source, where, what, differs;
   std::vector<compared_row> paper;
-  std::vector<compared_row> ours;    // of the lines that fit; none: not measured
-  std::vector<std::string> figures;  // names of traces (their files' without ending) whose figures belong here
+  std::vector<compared_row> ours;  // of the lines that fit; none: not measured
+  struct wanted_figure {
+    std::string trace, figure;  // the trace's file without ending, and one of figure_names
+  };
+  std::vector<wanted_figure> figures;
 };
 
 /// Throws bad_input when FILE is not such a data file.

@@ -45,6 +45,7 @@ class reader {
         continue;
       }
       if (line.ends_with(',')) line.pop_back();
+      if (in.eof() || in.peek() == std::ifstream::traits_type::eof()) break;  // what is whole ends with another line
       event(line);
     }
     if (!whole) throw bad_input(into_.file + " ends in the middle: the copy or the job that wrote it was cut off");
@@ -200,6 +201,13 @@ class reader {
       if (!fits)
         throw bad_input(fmt::format("{} does not agree with itself: worker {} counted other steals", into_.file, r));
     }
+    // In the order in which a steal does them, whatever the order of the fields.
+    std::stable_sort(into_.phases.begin(), into_.phases.end(), [](const phase_sum& a, const phase_sum& b) {
+      const auto place = [](const std::string& name) {
+        return std::string_view("look lock claim entry copy").find(name);
+      };
+      return place(a.name) < place(b.name);
+    });
     std::stable_sort(into_.joins.begin(), into_.joins.end(),
                      [](const join_event& a, const join_event& b) { return a.at < b.at; });
   }

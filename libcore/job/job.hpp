@@ -85,6 +85,7 @@ class job {
   std::unique_ptr<alloc::remote_objects> objects_;
   std::unique_ptr<tasks::fabric> net_;
   std::unique_ptr<tasks::victims> choice_;
+  std::uint64_t trace_bytes_ = 0;     // of each worker's ring, as rank 0 wants it; 0: nothing is traced
   std::unique_ptr<job_trace> trace_;  // null: nothing is traced
   std::uintptr_t* slot_memory_ = nullptr;
   std::size_t slot_bytes_ = 0;

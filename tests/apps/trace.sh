@@ -72,6 +72,15 @@ run 20 "$report" "$trace"
 all "a small ring loses the oldest, and says so" '[ $status -eq 0 ]' silent 'says "of the oldest events were lost: raise TOBI_TRACE_SIZE"'
 checked "no trace of an earlier job is left in a later one" "$bench" fib --n 5 --workers 1
 
+# A launcher that gives the environment to rank 0 alone: nobody waits for ever, and all are in the trace.
+if command -v mpirun.openmpi >/dev/null && run 20 mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 "$bench" fib --n 5; then
+  rm -f "$trace"
+  run 60 mpirun.openmpi --allow-run-as-root --oversubscribe -n 1 env TOBI_TRACE="$trace" "$bench" fib --n 25 : -n 1 "$bench" fib --n 25
+  all "what rank 0 was told holds for all" "[ \$status -eq 0 ]" "[ -s \"\$trace\" ]" "[ \"\$(grep -c thread_name \"\$trace\")\" -eq 2 ]"
+else
+  echo "skip - a setting of rank 0 alone: mpirun cannot start a job here"
+fi
+
 # Mistakes, before anything runs.
 for file in /nowhere/trace.json "$folder" /dev/full; do
   run 20 TOBI_TRACE="$file" "$bench" fib --n 5 --workers 3

@@ -55,7 +55,7 @@ std::string comparison_of(const comparison& c, const std::vector<traced>& traces
 std::string results_of(const std::vector<line>& lines) {
   std::string out =
       "<table><tr><th>what</th><th>on</th><th>runs</th><th>seconds</th><th>result</th><th>steals</th>"
-      "<th>round trips a steal</th></tr>\n";
+      "<th>round trips a steal</th><th>stolen / created</th></tr>\n";
   const auto cell = [](const line& l, const char* path) {
     const line::json_pointer at(path);
     if (!l.contains(at) || l.at(at).is_null()) return std::string("<td></td>");
@@ -69,7 +69,7 @@ std::string results_of(const std::vector<line>& lines) {
     any = true;
     out += fmt::format("<tr><td>{}</td><td>{}</td>", escaped(title_of(l)), escaped(setting_of(l))) + cell(l, "/runs") +
            cell(l, "/seconds") + cell(l, "/result") + cell(l, "/stats/steals_ok") +
-           cell(l, "/stats/round_trips_a_steal") + "</tr>\n";
+           cell(l, "/stats/round_trips_a_steal") + cell(l, "/stats/stolen_per_created") + "</tr>\n";
   }
   return any ? out + "</table>\n" : "";
 }

@@ -105,6 +105,7 @@ std::string setting_of(const line& l) {
     const std::string value = text_of(l, name);
     if (!value.empty()) all += (all.empty() ? "" : ", ") + value;
   }
+  if (text_of(l, "transport").find("sim") != std::string::npos) all += " (a simulated fabric)";
   return all;
 }
 

@@ -4,16 +4,19 @@ conform_sources := tools/conform/main.cc tests/conformance/stage.cc tests/confor
 bench_apps      := tools/bench/apps/fib.cc tools/bench/apps/btc.cc tools/bench/apps/uts.cc tools/bench/apps/nqueens.cc
 bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/arguments.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/progress.cc tools/bench/peers.cc \
                    tools/bench/peers/openmp.cc $(if $(HAVE_tbb),tools/bench/peers/onetbb.cc) $(bench_apps)
-perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc \
+perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc tools/plot/svg.cc \
                    tools/perf/transport_lane.cc tools/perf/raw.cc tools/perf/raw_shm.cc $(if $(HAVE_ofi),tools/perf/raw_ofi.cc) $(if $(HAVE_verbs),tools/perf/raw_verbs.cc)
+report_sources  := tools/report/main.cc tools/report/trace.cc tools/report/activity.cc tools/report/figures.cc tools/report/results.cc tools/report/papers.cc tools/report/print.cc tools/report/page.cc tools/plot/svg.cc
 example_sources := tools/examples/fib.cc tools/examples/pi.cc tools/examples/wavefront.cc
 
 flags_tools_bench       := -DFMT_HEADER_ONLY $(if $(HAVE_tbb),-DTOBI_HAVE_TBB)
 flags_tools_perf        := -DFMT_HEADER_ONLY $(if $(HAVE_ofi),-DTOBI_HAVE_OFI) $(if $(HAVE_verbs),-DTOBI_HAVE_VERBS)
+flags_tools_plot        := -DFMT_HEADER_ONLY
+flags_tools_report      := -DFMT_HEADER_ONLY
 flags_tools_info        := -DFMT_HEADER_ONLY
 flags_tools_bench_peers := -fopenmp
 
-tool_programs    := $(OUT)/bin/tobi-info $(OUT)/bin/tobi-conform $(OUT)/bin/tobi-bench $(OUT)/bin/tobi-perf
+tool_programs    := $(OUT)/bin/tobi-info $(OUT)/bin/tobi-conform $(OUT)/bin/tobi-bench $(OUT)/bin/tobi-perf $(OUT)/bin/tobi-report
 example_programs := $(patsubst tools/examples/%.cc,$(OUT)/examples/%,$(example_sources))
 
 link = $(Q)mkdir -p $(@D) && printf '  %-5s %s\n' LINK $@ && $(CXX) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIB) $(LIBS) $(1)
@@ -25,6 +28,8 @@ $(OUT)/bin/tobi-bench: $(call objects,$(bench_sources)) $(patsubst %.cc,$(OUT)/o
 	$(call link,-fopenmp $(if $(HAVE_tbb),-ltbb))
 $(OUT)/bin/tobi-perf: $(call objects,$(perf_sources)) $(LIB)
 	$(call link,$(if $(HAVE_ofi),-lfabric) $(if $(HAVE_verbs),-libverbs))
+$(OUT)/bin/tobi-report: $(call objects,$(report_sources)) $(LIB)
+	$(call link)
 # The raw loop of MPI, once for each library, beside the plugins of the library.
 perf_plugins := $(patsubst $(OUT)/lib/libtobi-mpi-%,$(OUT)/lib/libtobi-perf-mpi-%,$(mpi_plugins))
 $(OUT)/lib/libtobi-perf-mpi-%.so: tools/perf/raw_mpi.cc

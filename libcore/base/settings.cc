@@ -217,6 +217,17 @@ constexpr row table[] = {
     {"TOBI_STATS", "flag", "0|1|off|on|false|true", "count forks too, and print the statistics at the end",
      [](std::string_view t, settings& s) { return read_choice(t, flag_names, s.stats); },
      [](const settings& s) { return name_of(flag_names, s.stats); }},
+    {"TOBI_TRACE", "name", "", "write what each worker did, and when, to this file (Perfetto and tobi-report open it)",
+     [](std::string_view t, settings& s) -> std::string {
+       if (t.empty()) return "the name of a file";
+       s.trace = t;
+       return "";
+     },
+     [](const settings& s) { return s.trace; }},
+    {"TOBI_TRACE_SIZE", "size", "4K..16G",
+     "memory of a worker for what TOBI_TRACE records; when it is full the oldest goes",
+     [](std::string_view t, settings& s) { return read_size(t, 4 * kib, 16 * gib, s.trace_bytes); },
+     [](const settings& s) { return format_size(s.trace_bytes); }},
     {"TOBI_DEBUG_MIGRATE", "flag", "0|1|off|on|false|true",
      "move the continuation at every fork, to find pointers into other tasks' stacks",
      [](std::string_view t, settings& s) { return read_choice(t, flag_names, s.debug_migrate); },

@@ -51,6 +51,8 @@ struct settings {
   std::size_t deque_entries = 1u << 20;       // how many forks may be nested on one worker
   pin_policy pin = pin_policy::automatic;     // bind each worker to a core where there are enough
   bool stats = false;                         // print the statistics at the end of the job
+  std::string trace;                          // file of the timeline; "": none
+  std::size_t trace_bytes = 16u << 20;        // a worker's ring of events
   bool debug_migrate = false;                 // move the continuation at every fork
   log_level log = log_level::warn;
 };

@@ -52,6 +52,8 @@ job::job(const options& chosen) : settings_(first_settings()) {
   check_limits(wanted != 0 ? wanted : cores, cores, settings_);
   bootstrap_ = bootstrap::start(settings_, wanted, cores);
   check_address_space(size(), settings_);
+  // Before anything runs: a job of hours must not end with a file that never could be written.
+  if (!settings_.trace.empty() && rank() == 0) job_trace::check_writable(settings_.trace);
   take_core();
   nodes_ = find_nodes();
   transport_ = transports::select(settings_.transport, {rank(), size(), nodes_, settings_});
@@ -65,10 +67,15 @@ job::job(const options& chosen) : settings_(first_settings()) {
   start_worker();
   current_job = this;
   bootstrap_->fence();
+  start_trace();
 }
 
 job::~job() {
   barrier();
+  if (trace_ != nullptr) {
+    trace_->write(transport_name(), deque_name());
+    trace_.reset();
+  }
   if (settings_.stats) {
     const statistics all = stats();
     if (rank() == 0) print_statistics(all, computing());
@@ -171,7 +178,8 @@ void job::exchange() {
   struct card {
     tasks::peer_keys keys;
     arch::core core;
-  } mine{{}, core_};
+    std::uint64_t trace_bytes;
+  } mine{{}, core_, settings_.trace.empty() ? 0 : settings_.trace_bytes};
   status s = transport_->register_memory(segment_.heap_memory(), mine.keys.heap);
   if (s == status::ok) s = transport_->register_memory(segment_.stack_memory(), mine.keys.stack);
   if (s != status::ok) {
@@ -192,6 +200,7 @@ void job::exchange() {
     std::memcpy(&theirs, bytes.data(), sizeof theirs);
     keys.push_back(theirs.keys);
     cores_.push_back(theirs.core);
+    if (r == 0) trace_bytes_ = theirs.trace_bytes;
     const std::vector<std::byte> where = bootstrap_->get(r, "address");
     addresses.emplace_back(reinterpret_cast<const char*>(where.data()), where.size());
   }
@@ -251,6 +260,23 @@ void job::start_worker() {
                               segment_.stack_high(), slot_memory_, choice_.get(),
                               settings_.deque == base::deque_kind::the, settings_.stats, settings_.debug_migrate,
                               crowded_});
+}
+
+// Workers of one host read one clock. Where TOBI_NODES only plays at nodes their clocks are still measured, so that
+// this runs on one machine, where the right answer is known to be 0. Rank 0 says for all whether there is a trace: a
+// launcher may have given the environment to some nodes only.
+void job::start_trace() {
+  if (trace_bytes_ == 0) return;
+  std::vector<int> clock_of(nodes_.size());
+  for (std::size_t r = 0; r < clock_of.size(); ++r) {
+    const auto first = std::find(nodes_.begin(), nodes_.end(), nodes_[r]);
+    clock_of[r] = static_cast<int>(first - nodes_.begin());
+  }
+  trace_ = std::make_unique<job_trace>(
+      settings_.trace, trace_bytes_,
+      job_trace::parts{net_.get(), objects_.get(), &control_->trace, offsetof(control_block, trace),
+                       std::move(clock_of), nodes_, [this] { barrier(); },
+                       [this](unsigned spins) { wait_a_little(spins); }});
 }
 
 // Dissemination: in round k each rank tells the one 2^k further on, and hears from the one 2^k back. Everybody has

@@ -12,6 +12,7 @@
 #include "arch/topology.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/settings.hpp"
+#include "libcore/job/trace.hpp"
 #include "libcore/task/fabric.hpp"
 #include "libcore/task/victims.hpp"
 #include "libcore/task/worker.hpp"
@@ -32,6 +33,7 @@ struct control_block {
   } notice;
   alignas(64) std::uint64_t arrived[barrier_rounds];  // barrier: generation that the partner of a round has reached
   alignas(64) statistics counted;                     // published for stats()
+  alignas(64) trace_words trace;                      // TOBI_TRACE
   alignas(64) tasks::the_area the;
 };
 
@@ -69,6 +71,7 @@ class job {
   void make_memory();
   void exchange();
   void start_worker();
+  void start_trace();
   void tell_others(int origin);
   void wait_a_little(unsigned spins);
   void take_result(const detail::root& what, void* result);
@@ -87,6 +90,8 @@ class job {
   std::unique_ptr<alloc::remote_objects> objects_;
   std::unique_ptr<tasks::fabric> net_;
   std::unique_ptr<tasks::victims> choice_;
+  std::uint64_t trace_bytes_ = 0;     // of each worker's ring, as rank 0 wants it; 0: nothing is traced
+  std::unique_ptr<job_trace> trace_;  // null: nothing is traced
   std::uintptr_t* slot_memory_ = nullptr;
   std::size_t slot_bytes_ = 0;
   std::uint64_t epoch_ = 0;

@@ -9,6 +9,7 @@
 
 #include "arch/cpu.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/task/trace.hpp"
 
 namespace tobi::tasks {
 
@@ -91,11 +92,14 @@ void fabric::post(int rank, std::span<const op> ops) {
 
 void fabric::complete(int rank) {
   ++round_trips_;
+  std::uint64_t begin_ns = 0;  // what is complete at once made nobody wait
   for (unsigned spins = 0;; wait_a_little(spins)) {
     const status s = transport_.flush(rank);
-    if (s == status::ok) return;
+    if (s == status::ok) break;
     if (s != status::again) lost(rank, s, "waiting for an operation");
+    if (tracing != nullptr && begin_ns == 0) begin_ns = tracer::now();
   }
+  if (begin_ns != 0) tracing->waited(rank, begin_ns);
 }
 
 void fabric::drain() {

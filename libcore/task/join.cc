@@ -10,6 +10,7 @@
 
 #include "arch/cpu.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/task/trace.hpp"
 #include "libcore/task/worker.hpp"
 #include "tobi/detail/fork.hpp"
 #include "tobi/error.hpp"
@@ -102,6 +103,7 @@ void worker::wake(std::uint64_t waiters) {
       parts_.net->get({where.rank(), where.offset() + offsetof(image, next)}, &next, sizeof next);
     }
     ready_.push_back(where.word);
+    if (tracing != nullptr) tracing->ready(where.word);
     w = next;
   }
 }

@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "libcore/task/trace.hpp"
+
 namespace tobi::tasks {
 
 using transports::op;
@@ -100,6 +102,7 @@ bool steal_word::publish_one() noexcept {
   hot_.split_sp = *split_;
   ++split_;
   ++counters_.published;
+  if (tracing != nullptr) tracing->published(entry.bytes);
   return true;
 }
 
@@ -141,6 +144,7 @@ steal_result steal_word::steal(int victim, stolen& got) {
   const op look{op_kind::get, false, heap, at, &line_, window_line_bytes, 0, 0};
   net_.post(victim, {&look, 1});
   net_.complete(victim);
+  if (tracing != nullptr) tracing->phase(steal_phase::look);
 
   const window_word w = window_word::unpack(line_.word);
   if (w.size() == 0) {
@@ -172,6 +176,7 @@ steal_result steal_word::steal(int victim, stolen& got) {
   };
   net_.post(victim, claim);
   net_.complete(victim);
+  if (tracing != nullptr) tracing->phase(steal_phase::claim);
   if (found_ != line_.word) return steal_result::lost_race;
   if (entry_now_ != guess) [[unlikely]] {
     // The line gave us W from after, and the entry from before, the owner took this index back and published it anew.
@@ -179,6 +184,7 @@ steal_result steal_word::steal(int victim, stolen& got) {
     const op again = frames_of(entry);
     net_.post(victim, {&again, 1});
     net_.complete(victim);
+    if (tracing != nullptr) tracing->phase(steal_phase::copy);
   }
 
   ack_ = (w.top + 1) & index_mask;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "libcore/base/log.hpp"
+#include "libcore/task/trace.hpp"
 #include "libcore/task/worker.hpp"
 #include "tobi/detail/fork.hpp"
 
@@ -51,6 +52,7 @@ std::uintptr_t worker::restore(location where) {
 // The greedy join's second half, on the scheduler's stack: CLUSTER 2022, figure 4, lines 44 to 50. Answers the stack
 // pointer to enter next, or 0 when the region is empty now.
 std::uintptr_t worker::suspend_task() {
+  const std::uint64_t begin_ns = tracing != nullptr ? tracer::now() : 0;
   const std::uintptr_t sp = tobi_hot.suspended_sp;
   const std::uintptr_t base = deque_->task_base();
   std::uintptr_t parent = 0;
@@ -75,6 +77,7 @@ std::uintptr_t worker::suspend_task() {
     return sp;
   }
   ++counts_.outstanding_joins;
+  if (tracing != nullptr) tracing->suspended(mine, begin_ns);
   if (parent == 0) return 0;
   auto* frame = reinterpret_cast<arch::saved_frame*>(parent);
   frame->record = dies_to;

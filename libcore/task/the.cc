@@ -4,6 +4,7 @@
 #include <string>
 
 #include "libcore/base/log.hpp"
+#include "libcore/task/trace.hpp"
 
 namespace tobi::tasks {
 
@@ -113,39 +114,40 @@ steal_result the::steal(int victim, stolen& got) {
   const std::uint64_t at = area_here_.offset();
   const std::uint64_t lock_at = at + offsetof(the_area, lock);
   const std::uint64_t head_at = at + offsetof(the_area, head);
-  const auto round_trip = [&](std::span<const op> ops) {
+  const auto round_trip = [&](std::span<const op> ops, steal_phase phase) {
     net_.post(victim, ops);
     net_.complete(victim);
+    if (tracing != nullptr) tracing->phase(phase);
   };
   const op unlock{op_kind::compare_swap, false, heap, lock_at, &released_, 8, 0, 1};
 
   const op look = get_op(heap, at, seen_, sizeof seen_);
-  round_trip({&look, 1});
+  round_trip({&look, 1}, steal_phase::look);
   if (static_cast<std::int64_t>(seen_[2] - seen_[1]) <= 0) return steal_result::empty;
   if (seen_[0] != 0) return steal_result::lost_race;
 
   const op lock{op_kind::compare_swap, false, heap, lock_at, &found_, 8, 1, 0};
-  round_trip({&lock, 1});
+  round_trip({&lock, 1}, steal_phase::lock);
   if (found_ != 0) return steal_result::lost_race;
 
-  round_trip({&look, 1});
+  round_trip({&look, 1}, steal_phase::claim);
   head_ = seen_[1] + 1;
   const op claim[] = {put_op(heap, head_at, head_), get_op(heap, at + offsetof(the_area, tail), &seen_[2], 8)};
-  round_trip(claim);
+  round_trip(claim, steal_phase::claim);
   if (static_cast<std::int64_t>(seen_[2] - head_) < 0) {
     head_ = seen_[1];
     const op undo[] = {put_op(heap, head_at, head_), unlock};
-    round_trip(undo);
+    round_trip(undo, steal_phase::claim);
     return steal_result::lost_race;
   }
 
   const std::uint64_t slot = seen_[1] % the_area::entries;
   const op fetch = get_op(heap, at + offsetof(the_area, entry) + slot * 8, &entry_, 8);
-  round_trip({&fetch, 1});
+  round_trip({&fetch, 1}, steal_phase::entry);
   const window_entry entry = window_entry::unpack(entry_);
   const std::uintptr_t sp = stack_high_ - entry.offset;
   const op copy = get_op(net_.stack(victim), stack_bytes_ - entry.offset, reinterpret_cast<void*>(sp), entry.bytes);
-  round_trip({&copy, 1});
+  round_trip({&copy, 1}, steal_phase::copy);
   net_.post(victim, {&unlock, 1});
   got = {sp, sp + entry.bytes};
   return steal_result::taken;

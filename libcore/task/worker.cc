@@ -12,6 +12,7 @@
 #include "arch/cpu.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/task/the.hpp"
+#include "libcore/task/trace.hpp"
 #include "tobi/detail/fork.hpp"
 
 tobi::arch::hot_state tobi_hot;
@@ -70,6 +71,7 @@ void worker::stop() noexcept {
 
 void worker::schedule(void (*first)(void*), const void* argument, std::size_t argument_bytes, std::uint64_t& done,
                       std::uint64_t done_value) {
+  if (tracing != nullptr) tracing->run_begins();
   if (first != nullptr) {
     // The argument lies in the root's own frames, so that it moves with the root.
     const auto high = reinterpret_cast<std::uintptr_t>(parts_.stack_high);
@@ -90,12 +92,14 @@ void worker::schedule(void (*first)(void*), const void* argument, std::size_t ar
       idle(attempts);
     }
   }
+  if (tracing != nullptr) tracing->run_ends();
 }
 
 void worker::begin_task() noexcept {
   TOBI_ASSERT(!inside_task_, "a worker that brings frames into its region has no live frame there");
   std::atomic_ref(parts_.window->busy).store(1, std::memory_order_relaxed);
   inside_task_ = true;
+  if (tracing != nullptr) tracing->task_begins();
 }
 
 void worker::after_leave() {
@@ -122,6 +126,7 @@ void worker::after_leave() {
 
 void worker::settle() noexcept {
   inside_task_ = false;
+  if (tracing != nullptr) tracing->task_ends();
   std::atomic_ref(parts_.window->busy).store(0, std::memory_order_relaxed);
   // A thief that claimed a frame of this region may not have copied it yet. It needs nothing of us for that.
   for (unsigned spins = 0; !deque_->quiet(); ++spins) {
@@ -138,7 +143,9 @@ bool worker::run_ready() {
   if (ready_.empty()) return false;
   const std::uint64_t where = ready_.back();
   ready_.pop_back();
+  const std::uint64_t begin_ns = tracing != nullptr ? tracer::now() : 0;
   const std::uintptr_t sp = restore(location{where});
+  if (tracing != nullptr) tracing->resumed(where, location{where}.rank(), begin_ns);
   begin_task();
   tobi_enter(sp);
   after_leave();
@@ -150,12 +157,18 @@ bool worker::steal_once() {
   const std::uint64_t begin_ns = arch::now_ns();
   const std::uint64_t trips = parts_.net->round_trips();
   stolen got;
-  if (deque_->steal(parts_.choice->next(), got) != steal_result::taken) {
+  const int victim = parts_.choice->next();
+  if (tracing != nullptr) tracing->steal_begins(begin_ns);
+  const steal_result result = deque_->steal(victim, got);
+  if (result != steal_result::taken) {
     ++counts_.steals_failed;
+    if (tracing != nullptr) tracing->steal_ends(victim, result, tracer::now(), 0);
     return false;
   }
+  const std::uint64_t end_ns = arch::now_ns();
+  if (tracing != nullptr) tracing->steal_ends(victim, result, end_ns, got.base - got.sp);
   ++counts_.steals_ok;
-  counts_.steal_time += arch::now_ns() - begin_ns;
+  counts_.steal_time += end_ns - begin_ns;
   counts_.steal_round_trips += parts_.net->round_trips() - trips;
   counts_.stolen_bytes += got.base - got.sp;
 

@@ -1,23 +1,23 @@
-// The plot: an SVG without references to anything outside, made of lines, circles and words.
+// The plot of latency against size, made of the parts of tools/plot.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <fstream>
 #include <map>
 
 #include "libcore/base/settings.hpp"
 #include "tools/perf/report.hpp"
+#include "tools/plot/svg.hpp"
 
 namespace tobi_perf {
+
+using tobi_plot::colours;
+using tobi_plot::rule;
+using tobi_plot::words;
 
 namespace {
 
 constexpr double width = 800, height = 520, left = 90, right = 210, top = 50, bottom = 70;
-// Colours that people who see no red or no green tell apart (Okabe and Ito).
-constexpr std::array<const char*, 7> colours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                             "#56b4e9", "#e69f00", "#000000"};
 
 struct point {
   double x, y;  // bytes, microseconds
@@ -39,24 +39,6 @@ struct axis {
 
 double x_of(const axis& a, double bytes) { return left + a.share(bytes) * (width - left - right); }
 double y_of(const axis& a, double us) { return height - bottom - a.share(us) * (height - top - bottom); }
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : c == '"' ? "&quot;" : std::string(1, c);
-  }
-  return out;
-}
-
-std::string words(double x, double y, const char* anchor, const std::string& text, const std::string& more = "") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y, anchor, more,
-                     escaped(text));
-}
-std::string rule(double x1, double y1, double x2, double y2, const char* colour, double thick) {
-  return fmt::format(
-      "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" stroke-width=\"{}\"/>\n", x1, y1, x2,
-      y2, colour, thick);
-}
 
 std::string axes(const axis& across, const axis& up) {
   std::string out;
@@ -137,14 +119,7 @@ bool write_plot(const std::string& file, const std::string& title, const std::ve
       ++n;
     }
   }
-  std::ofstream out(file);
-  out << fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-      "font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"{0}\" height=\"{1}\" "
-      "fill=\"#ffffff\"/>\n{2}</svg>\n",
-      width, height, body);
-  out.close();
-  return out.good();
+  return tobi_plot::write_file(file, tobi_plot::document(width, height, body));
 }
 
 }  // namespace tobi_perf

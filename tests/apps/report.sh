@@ -1,0 +1,109 @@
+#!/bin/sh
+# tobi-report: figures, a page, lines for programs; and every input that is not what it should be is one sentence.
+set -u
+. "$(dirname "$0")/rules.inc"
+report=$BIN/tobi-report
+trace=$folder/t.json
+results=$folder/r.jsonl
+
+run 100 TOBI_TRACE="$trace" TOBI_STATS=1 "$bench" btc --depth 12 --iter 2 --workers 4 --json
+cat "$out" >"$results"
+run 100 "$bench" fib --n 20 --workers 2 --repeat 3 --json
+cat "$out" >>"$results"
+run 60 "$BIN/tobi-info" --no-measure --json
+grep '"kind":"machine"' "$out" >>"$results"
+[ -s "$trace" ]
+verdict $? "there is a trace to report on"
+
+run 20 "$report" "$trace" "$results"
+all "for people: utilisation, joins, steals, thieves, workers and runs" '[ $status -eq 0 ]' silent 'says "busy workers"' \
+  'says "ready joins"' 'says "steals [0-9]*, failed [0-9]*, latency"' 'says "thief  *victim"' 'says "clock"' 'says "^btc depth 12 iter 2  *1 "' \
+  'says "^fib n 20  *3 "'
+run 20 "$report" "$trace" "$results" --json
+all "--json: a line a run, the median of those that repeat, and one a trace" '[ $status -eq 0 ]' silent 'lines 4' \
+  '[ "$(grep -c "\"kind\":\"trace\"" "$out")" -eq 1 ]' 'says "\"runs\":3"' 'says "\"steal_phases_ns\":{"' 'says "\"outstanding_join_ns\":"'
+
+well_formed() {  # an SVG whose elements are closed and that refers to nothing
+  [ "$(grep -c '<svg ' "$1")" -ge 1 ] && [ "$(grep -c '<svg ' "$1")" -eq "$(grep -c '</svg>' "$1")" ] &&
+    ! grep -qE '<script|(href|src)=|url\(|nan|inf"' "$1"
+}
+for name in activity steals utilisation latency phases; do
+  run 20 "$report" "$trace" --svg $name "$folder/$name.svg"
+  all "--svg $name: a figure that needs nothing" '[ $status -eq 0 ]' silent 'well_formed "$folder/$name.svg"' 'grep -q "<rect" "$folder/$name.svg"'
+done
+run 20 "$report" "$trace" "$results" --papers "$ROOT/tools/report/papers.json" --html "$folder/page.html"
+all "--html: a page with five figures, the papers' numbers, the machine and ours" '[ $status -eq 0 ]' silent 'well_formed "$folder/page.html"' \
+  '[ "$(grep -c "<svg " "$folder/page.html")" -ge 5 ]' 'grep -q "Table II, RecPFor" "$folder/page.html"' 'grep -q "Measured on" "$folder/page.html"' \
+  'grep -q "What differs" "$folder/page.html"' 'grep -q "Not measured in this run" "$folder/page.html"' \
+  'grep -q "<tr class=\"ours\"><td>ours</td><td>btc depth 12 iter 2" "$folder/page.html"'
+all "the papers' numbers each have a source and a place" '[ "$(grep -c "\"where\"" "$ROOT/tools/report/papers.json")" -eq "$(grep -c "\"source\"" "$ROOT/tools/report/papers.json")" ]'
+
+# Thousands of workers, made by hand: 3000, each with a run and a task, the first with a steal.
+awk 'BEGIN {
+  n = 3000
+  printf "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"format\":\"tobiuo-trace\",\"version\":1,\"workers\":%d,\"transport\":\"verbs\",\"deque\":\"the\",\"ranks\":[", n
+  for (r = 0; r < n; r++) printf "%s{\"rank\":%d,\"node\":%d,\"events\":%d,\"lost\":0,\"clock_offset_ns\":0,\"clock_drift_ppm\":0,\"clock_error_ns\":5,\"steals_ok\":%d,\"steals_empty\":0,\"steals_lost_race\":0,\"stolen_bytes\":0,\"run\":1,\"task\":1,\"suspend\":0,\"ready\":0,\"resume\":0,\"publish\":0,\"wait\":0}", r ? "," : "", r, r / 48, r ? 2 : 3, r ? 0 : 1
+  printf "]},\"traceEvents\":["
+  for (r = 0; r < n; r++) {
+    t = sprintf("\"pid\":1,\"tid\":%d", r + 1)
+    printf "%s\n{\"ph\":\"M\",%s,\"name\":\"thread_name\",\"args\":{\"name\":\"w\"}}", r ? "," : "", t
+    if (r == 0) printf ",\n{\"ph\":\"X\",%s,\"name\":\"steal\",\"ts\":1.0,\"dur\":2.5,\"args\":{\"victim\":2999,\"result\":\"success\",\"bytes\":64,\"look_ns\":900}}", t
+    printf ",\n{\"ph\":\"X\",%s,\"name\":\"task\",\"ts\":4.0,\"dur\":%d}", t, r % 100
+    printf ",\n{\"ph\":\"X\",%s,\"name\":\"run\",\"ts\":0.0,\"dur\":110.5}", t
+  }
+  printf "\n]}\n"
+}' >"$folder/many.json"
+run 60 "$report" "$folder/many.json" --html "$folder/many.html"
+all "3000 workers: a page, and a table that stays short" '[ $status -eq 0 ]' silent 'well_formed "$folder/many.html"' \
+  'says "and 2984 workers more"' '[ "$(wc -c < "$folder/many.html")" -lt 2000000 ]'
+
+# What is not an input.
+refuses() {  # words, arguments
+  w=$1
+  shift
+  run 20 "$report" "$@"
+  shown=$(echo "$*" | sed "s|$folder/||g; s|$ROOT/||g; s|$folder|a folder|; s|^$BIN/||")
+  all "refused: ${shown:-nothing}${w:+ ($w)}" '[ $status -eq 2 ]' '[ "$(wc -l < "$err")" -eq 1 ]' '[ ! -s "$out" ]' 'complains "$w"'
+}
+: >"$folder/empty"
+refuses "name a trace"
+refuses "is empty" "$folder/empty"
+refuses "cannot be read" /nowhere
+refuses "is a folder" "$folder"
+refuses "neither a trace nor" "$report"
+echo 'hello' >"$folder/text"; refuses "neither a trace nor" "$folder/text"
+echo '[1,2]' >"$folder/list"; refuses "neither a trace nor" "$folder/list"
+echo '{"traceEvents":[{"ph":"X"}]}' >"$folder/foreign"; refuses "is no trace of TOBI_TRACE" "$folder/foreign"
+size=$(wc -c <"$trace")
+for part in 30 100 $((size / 2)) $((size - 1)) $((size - 4)) $((size - 20)); do
+  head -c "$part" "$trace" >"$folder/cut"
+  # The very last line end is the one byte that a trace can do without.
+  [ "$part" -eq $((size - 1)) ] && { run 20 "$report" "$folder/cut"; all "a trace without its last line end is whole" '[ $status -eq 0 ]'; continue; }
+  refuses "" "$folder/cut"
+done
+head -c $((size / 2)) "$trace" >"$folder/cut"; refuses "ends in the middle" "$folder/cut"
+change() { sed "$1" "$trace" >"$folder/changed"; cmp -s "$trace" "$folder/changed" && verdict 1 "the test changes something: $1"; refuses "$2" "$folder/changed"; }
+change '1s/"version":1/"version":2/' "version"
+change '1s/"workers":4/"workers":5/' "how many workers"
+change '1s/"workers":4/"workers":-4/' "workers"
+change '1s/"steals_ok":\([0-9]\)/"steals_ok":9\1/' "counted other steals"
+change '$s/.*/]}\nmore/' "goes on behind its end"
+change 's/"tid":2,"name":"run"/"tid":9,"name":"run"/' "names a worker that there is not"
+change 's/"victim":[0-9]*/"victim":77/' "names a victim that there is not"
+change 's/"dur":/"dur":-/' "ends before it begins"
+change 's/"dur":[0-9.]*/"dur":1e300/' "a time that is none"
+change 's/"ts":/"t":/' "lacks a part"
+change '/thread_name/d' "has no name"
+change '0,/"name":"task"/{/"name":"task"/d}' "another number of events"
+change 's/"ph":"X"/"ph":"Q"/' "of a kind that a trace does not have"
+refuses "is not one of activity" "$trace" --svg pie "$folder/x.svg"
+refuses "cannot be written" "$trace" --svg steals /nowhere/x.svg
+refuses "cannot be written" "$trace" --html /nowhere/x.html
+refuses "needs a trace" "$results" --svg steals "$folder/x.svg"
+refuses "is no JSON" "$trace" --papers "$folder/text"
+refuses "is no table of papers" "$trace" --papers "$folder/many.json"
+refuses "nonsense" "$trace" --nonsense
+echo '{"app":"fib","seconds":"long","params":7,"workers":[1]}' >"$folder/odd"
+run 20 "$report" "$folder/odd" --html "$folder/odd.html"
+all "fields of other types than expected do no harm" '[ $status -le 2 ]' '[ "$(wc -l < "$err")" -le 1 ]'
+finish

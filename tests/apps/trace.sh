@@ -1,0 +1,111 @@
+#!/bin/sh
+# TOBI_TRACE: the file is JSON whose tracks are named and whose intervals nest, it agrees with what the job counted, it says what it lost,
+# clocks of two nodes are brought together, and a job that does not end well leaves no file that looks whole.
+set -u
+. "$(dirname "$0")/rules.inc"
+report=$BIN/tobi-report
+trace=$folder/trace.json
+counts='[.steals_ok, .steals_failed, .outstanding_joins]'
+
+# By jq alone, as a viewer would read it: sorted by begin, each interval ends within the one that is open.
+nests='
+[.traceEvents[] | select(.ph == "X")] | group_by(.tid) | all(
+  map([(.ts * 1000 | round), ((.ts * 1000 | round) + (.dur * 1000 | round))]) | sort_by([.[0], -.[1]]) |
+  reduce .[] as $i ({open: [], ok: true};
+    until((.open | length) == 0 or .open[-1] > $i[0]; .open |= .[:-1]) |
+    (if (.open | length) > 0 and $i[1] > .open[-1] then .ok = false else . end) | .open += [$i[1]]) | .ok)'
+named='([.traceEvents[] | select(.ph != "M") | .tid] | unique) - [.traceEvents[] | select(.name == "thread_name" and .args.name != "") | .tid] == []'
+monotone='[.traceEvents[] | select(.ph != "M")] | group_by(.tid) | all(map(.ts + (.dur // 0)) | . as $e | all(range(1; length); $e[.] >= $e[. - 1] - 0.0011))'
+if command -v jq >/dev/null; then
+  # The rule is first tried on intervals that overlap.
+  echo '{"traceEvents":[{"ph":"X","tid":1,"ts":0,"dur":5},{"ph":"X","tid":1,"ts":3,"dur":4}]}' | jq -e "$nests | not" >"$out" 2>"$err"
+  verdict $? "intervals that overlap are noticed"
+else
+  echo "skip - traces by jq: not installed"
+fi
+
+checked() {  # what, then settings and arguments of tobi-bench
+  what=$1
+  shift
+  rm -f "$trace"
+  run 100 TOBI_TRACE="$trace" "$@" --json || { verdict 1 "$what: the job runs"; return; }
+  cp "$out" "$folder/bench"
+  run 60 "$report" "$trace" --json
+  all "$what: tobi-report finds no fault" '[ $status -eq 0 ]' silent 'lines 1' '[ ! -e "$trace.part" ]'
+  command -v jq >/dev/null || return
+  jq -c ".stats | $counts" "$folder/bench" >"$folder/a"
+  jq -c "$counts" "$out" >"$folder/b"
+  all "$what: the file's counts are the job's" '[ -s "$folder/a" ]' 'cmp -s "$folder/a" "$folder/b"'
+  for rule in nests named monotone; do
+    eval "filter=\$$rule"
+    jq -e "$filter" "$trace" >"$folder/c" 2>&1
+    verdict $? "$what: $rule"
+  done
+}
+same() { jq -e "$1" "$out" >/dev/null; }
+
+for workers in 1 2 4; do
+  checked "$workers workers, shm" "$bench" uts --tree T1 --workers $workers
+done
+checked "4 workers, joins that wait" "$bench" btc --depth 10 --iter 2 --workers 4
+if command -v jq >/dev/null; then
+  jq -e '.published == ($b[0].stats.published)' --slurpfile b "$folder/bench" "$out" >/dev/null
+  verdict $? "publications are all there"
+fi
+checked "TOBI_DEQUE=the" TOBI_DEQUE=the "$bench" uts --tree T1 --workers 2
+checked "TOBI_DEBUG_MIGRATE=1" TOBI_DEBUG_MIGRATE=1 "$bench" fib --n 12 --workers 2
+checked "two nodes, sim" TOBI_NODES=2 TOBI_TRANSPORT=sim "$bench" uts --tree T1 --workers 4
+if command -v jq >/dev/null; then
+  head -n 1 "$trace" | sed 's/$/]}/' | jq -c '.otherData.ranks' >"$out"
+  all "two nodes of one machine: the truth, no offset, lies within the measured bound" \
+    'same "all(if .clock_offset_ns < 0 then -.clock_offset_ns else .clock_offset_ns end <= .clock_error_ns)"' \
+    'same "(.[0].clock_error_ns == 0) and (.[2].clock_error_ns > 0) and (.[2].clock_offset_ns == .[3].clock_offset_ns)"'
+fi
+if run 20 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm' "$bench" fib --n 5 --workers 2; then
+  checked "two nodes, ofi" TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm' "$bench" uts --tree T1 --workers 4
+else
+  echo "skip - two nodes, ofi: $(tail -n 1 "$err")"
+fi
+
+checked "a small ring" TOBI_TRACE_SIZE=4K "$bench" btc --depth 12 --iter 2 --workers 4 --repeat 1
+run 20 "$report" "$trace"
+all "a small ring loses the oldest, and says so" '[ $status -eq 0 ]' silent 'says "of the oldest events were lost: raise TOBI_TRACE_SIZE"'
+checked "no trace of an earlier job is left in a later one" "$bench" fib --n 5 --workers 1
+
+# A launcher that gives the environment to rank 0 alone: nobody waits for ever, and all are in the trace.
+if command -v mpirun.openmpi >/dev/null && run 20 mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 "$bench" fib --n 5; then
+  rm -f "$trace"
+  run 60 mpirun.openmpi --allow-run-as-root --oversubscribe -n 1 env TOBI_TRACE="$trace" "$bench" fib --n 25 : -n 1 "$bench" fib --n 25
+  all "what rank 0 was told holds for all" "[ \$status -eq 0 ]" "[ -s \"\$trace\" ]" "[ \"\$(grep -c thread_name \"\$trace\")\" -eq 2 ]"
+else
+  echo "skip - a setting of rank 0 alone: mpirun cannot start a job here"
+fi
+
+# Mistakes, before anything runs.
+for file in /nowhere/trace.json "$folder" /dev/full; do
+  run 20 TOBI_TRACE="$file" "$bench" fib --n 5 --workers 3
+  all "refused in one sentence: TOBI_TRACE=$(echo "$file" | sed "s|$folder|a folder|")" '[ $status -eq 2 ]' \
+    '[ "$(wc -l < "$err")" -eq 1 ]' '[ ! -s "$out" ]' 'complains "TOBI_TRACE="'
+done
+for size in 1 -1 x; do
+  run 20 TOBI_TRACE_SIZE=$size "$bench" fib --n 5
+  all "refused: TOBI_TRACE_SIZE=$size" '[ $status -eq 2 ]' '[ "$(wc -l < "$err")" -eq 1 ]' 'complains "TOBI_TRACE_SIZE=$size is not a size"'
+done
+
+# A job that is killed.
+rm -f "$trace"
+TOBI_TRACE="$trace" "$bench" uts --tree T1L --workers 2 >"$out" 2>"$err" &
+first=$!
+child=
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+  child=$(cat "/proc/$first/task/$first/children" 2>/dev/null)
+  [ -n "$child" ] && break
+  sleep 0.1
+done
+sleep 0.3
+kill -9 ${child%% *} 2>/dev/null
+killed=$?
+wait $first
+status=$?
+all "a worker that is killed ends the job, and no file is there" '[ $killed -eq 0 ]' '[ $status -ne 0 ]' '[ ! -e "$trace" ]' '[ ! -e "$trace.part" ]'
+finish

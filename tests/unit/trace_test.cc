@@ -1,0 +1,189 @@
+// The ring of events, the fit of two clocks, and the file that comes of both.
+#include "libcore/task/trace.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "libcore/job/clock_fit.hpp"
+#include "libcore/job/trace_file.hpp"
+
+namespace {
+
+using namespace tobi;
+using tasks::event;
+using tasks::event_kind;
+using tasks::steal_result;
+
+event task_at(std::uint64_t begin, std::uint64_t end) {
+  return {begin, end, event_kind::task, steal_result::taken, 0, -1, 0, 1, {}};
+}
+
+TEST(trace_ring, keeps_the_newest_and_counts_what_went) {
+  tasks::event_ring ring(4 * sizeof(event));
+  EXPECT_EQ(ring.newest(), nullptr);
+  for (std::uint64_t i = 0; i < 4; ++i) ring.add(task_at(i, i));
+  EXPECT_EQ(ring.lost(), 0u);
+  EXPECT_EQ(ring.at(0).begin, 0u);
+  for (std::uint64_t i = 4; i < 11; ++i) ring.add(task_at(i, i));
+  EXPECT_EQ(ring.size(), 4u);
+  EXPECT_EQ(ring.lost(), 7u);
+  for (std::uint64_t i = 0; i < 4; ++i) EXPECT_EQ(ring.at(i).begin, 7 + i);
+  EXPECT_EQ(ring.newest()->begin, 10u);
+}
+
+TEST(trace_ring, has_room_for_one_at_least) {
+  tasks::event_ring ring(1);
+  ring.add(task_at(1, 2));
+  ring.add(task_at(3, 4));
+  EXPECT_EQ(ring.size(), 1u);
+  EXPECT_EQ(ring.at(0).begin, 3u);
+}
+
+TEST(tracer, failed_attempts_in_a_row_are_one_event_and_are_all_counted) {
+  tasks::tracer t(1 << 16);
+  t.run_begins();
+  const auto attempt = [&](int victim, steal_result result) {
+    const std::uint64_t begin = tasks::tracer::now();
+    t.steal_begins(begin);
+    t.steal_ends(victim, result, tasks::tracer::now(), 100);
+  };
+  for (int i = 0; i < 5; ++i) attempt(1, steal_result::empty);
+  attempt(2, steal_result::empty);
+  attempt(2, steal_result::lost_race);
+  attempt(2, steal_result::taken);
+  attempt(2, steal_result::taken);
+  ASSERT_EQ(t.ring().size(), 5u);
+  EXPECT_EQ(t.ring().at(0).count, 5u);
+  EXPECT_EQ(t.ring().at(0).peer, 1);
+  EXPECT_EQ(t.ring().at(1).count, 1u);
+  EXPECT_EQ(t.ring().at(3).value, 100u);
+  EXPECT_EQ(t.totals().steals_empty, 6u);
+  EXPECT_EQ(t.totals().steals_lost_race, 1u);
+  EXPECT_EQ(t.totals().steals_ok, 2u);
+  EXPECT_EQ(t.totals().stolen_bytes, 200u);
+}
+
+TEST(tracer, records_nothing_outside_of_runs_and_no_wait_inside_a_steal) {
+  tasks::tracer t(1 << 16);
+  t.waited(1, tasks::tracer::now());
+  EXPECT_EQ(t.ring().size(), 0u);
+  t.run_begins();
+  t.steal_begins(tasks::tracer::now());
+  t.waited(1, tasks::tracer::now());
+  t.phase(tasks::steal_phase::look);
+  t.steal_ends(1, steal_result::taken, tasks::tracer::now(), 8);
+  t.waited(1, tasks::tracer::now());
+  EXPECT_EQ(t.ring().size(), 2u);
+  EXPECT_EQ(t.ring().at(1).kind, event_kind::wait);
+  t.run_ends();
+  EXPECT_EQ(t.ring().at(t.ring().size() - 1).kind, event_kind::run);
+}
+
+// A world in which the truth is known: clocks that differ by an offset and a rate, messages that take what they like.
+struct world {
+  double offset, drift;
+  std::mt19937_64 rng{7};
+  [[nodiscard]] std::uint64_t other(double ns) const { return static_cast<std::uint64_t>(ns * (1 + drift) + offset); }
+  std::vector<job::clock_exchange> ping(double at, int count, double slowest_there, double slowest_back) {
+    std::vector<job::clock_exchange> all;
+    for (int i = 0; i < count; ++i) {
+      const double there = 200 + std::uniform_real_distribution<>(0, slowest_there)(rng);
+      const double back = 200 + std::uniform_real_distribution<>(0, slowest_back)(rng);
+      all.push_back({static_cast<std::uint64_t>(at), other(at + there), static_cast<std::uint64_t>(at + there + back)});
+      at += there + back;
+    }
+    return all;
+  }
+};
+
+TEST(clock_fit, the_truth_lies_within_the_bound_however_unlike_the_two_ways_are) {
+  for (const double offset : {0.0, 5e6, 1e12}) {
+    for (const auto& [there, back] : {std::pair{100.0, 100.0}, {5000.0, 10.0}, {10.0, 90000.0}}) {
+      world w{offset, 0};
+      const auto got = job::estimate_offset(w.ping(1e13, 32, there, back));
+      EXPECT_LE(std::abs(static_cast<double>(got.offset_ns) - offset), static_cast<double>(got.error_ns) + 1);
+      EXPECT_LT(got.error_ns, 3000u) << "32 exchanges, some of which are fast";
+    }
+  }
+}
+
+TEST(clock_fit, a_clock_that_is_behind_has_a_negative_offset) {
+  const job::clock_exchange one{1'000'000, 400'500, 1'001'000};
+  const auto got = job::estimate_offset({&one, 1});
+  EXPECT_EQ(got.offset_ns, -600'000);
+  EXPECT_EQ(got.error_ns, 500u);
+}
+
+TEST(clock_fit, ranges_that_contradict_each_other_leave_the_narrowest) {
+  const job::clock_exchange all[] = {{0, 1000, 100}, {5000, 9000, 5010}};
+  const auto got = job::estimate_offset(all);
+  EXPECT_EQ(got.offset_ns, 3995);
+  EXPECT_EQ(got.error_ns, 5u);
+}
+
+TEST(clock_fit, a_linear_drift_is_corrected_all_the_way) {
+  world w{123'456'789, 40e-6};
+  const auto first = job::estimate_offset(w.ping(1e12, 32, 300, 300));
+  const auto last = job::estimate_offset(w.ping(1e12 + 3600e9, 32, 300, 300));
+  const job::clock_line line(first, last);
+  EXPECT_NEAR(line.drift_ppm(), 40, 0.1);
+  for (double at = 1e12; at < 1e12 + 3600e9; at += 97e9) {
+    EXPECT_LE(std::abs(line.to_reference(w.other(at)) - at), static_cast<double>(line.error_ns()) + 200);
+  }
+}
+
+TEST(clock_fit, time_never_turns_around) {
+  const job::clock_line wild({1000, 0, 10}, {1001, 500'000, 10});
+  double before = -1e18;
+  for (std::uint64_t t = 1000; t < 100'000; t += 7) {
+    EXPECT_GE(wild.to_reference(t), before);
+    before = wild.to_reference(t);
+  }
+}
+
+TEST(clock_fit, the_default_is_no_change) {
+  const job::clock_line same;
+  EXPECT_EQ(same.to_reference(123'456'789'012'345), 123'456'789'012'345.0);
+  EXPECT_EQ(same.error_ns(), 0u);
+}
+
+TEST(trace_file, is_json_with_every_track_named_one_event_a_line) {
+  job::trace_facts facts{"shm+\"odd\"", "steal_word", 1000, {}};
+  facts.ranks.resize(3);
+  facts.ranks[2].node = 1;
+  facts.ranks[1].lost = 17;
+  std::string text;
+  job::trace_encoder encoder(text, facts);
+  encoder.begin();
+  encoder.event(0, task_at(1500, 4999));
+  event steal{2000, 3234, event_kind::steal, steal_result::taken, 0, 2, 512, 1, {}};
+  steal.phase_ns[0] = 1000;
+  encoder.event(1, steal);
+  steal.result = steal_result::lost_race;
+  encoder.event(1, steal);
+  encoder.event(2, {2000, 2000, event_kind::ready, steal_result::taken, 0, -1, 0xffff'ffff'ffff'fff0, 1, {}});
+  encoder.end();
+
+  const auto all = nlohmann::json::parse(text);
+  EXPECT_EQ(all["otherData"]["transport"], "shm+\"odd\"");
+  EXPECT_EQ(all["otherData"]["ranks"][1]["lost"], 17);
+  std::map<int, std::string> names;
+  std::vector<nlohmann::json> events;
+  for (const auto& e : all["traceEvents"]) {
+    if (e["name"] == "thread_name") names[e["tid"]] = e["args"]["name"];
+    if (e["ph"] != "M") events.push_back(e);
+  }
+  EXPECT_EQ(names, (std::map<int, std::string>{{1, "worker 0"}, {2, "worker 1"}, {3, "worker 2"}}));
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(events[0]["ts"], 0.5);
+  EXPECT_EQ(events[0]["dur"], 3.499);
+  EXPECT_EQ(events[1]["args"], nlohmann::json::parse(R"({"victim":2,"result":"success","bytes":512,"look_ns":1000})"));
+  EXPECT_EQ(events[2]["args"]["result"], "lost race");
+  EXPECT_EQ(events[3]["args"]["join"], "18446744073709551600");
+  EXPECT_NE(events[3]["pid"], events[0]["pid"]) << "another node is another process of the viewer";
+  EXPECT_TRUE(text.ends_with("\n]}\n"));
+}
+
+}  // namespace

@@ -1,0 +1,107 @@
+// tobi-report: what traces and results say, for people, for programs, and as a page.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "tools/plot/svg.hpp"
+#include "tools/report/figures.hpp"
+#include "tools/report/print.hpp"
+
+namespace {
+
+using namespace tobi_report;
+
+[[noreturn]] void refuse(std::string why) {
+  for (char& c : why) c = c == '\n' ? ' ' : c;
+  std::fprintf(stderr, "tobi-report: %s (tobi-report --help says more)\n", why.c_str());
+  std::exit(2);
+}
+
+struct arguments {
+  std::vector<std::string> files;
+  std::string html, papers;
+  std::vector<std::string> svg;  // names and files, in turn
+  bool json = false;
+};
+
+arguments parse(int argc, char** argv) {
+  arguments a;
+  std::string names;
+  for (const std::string_view n : figure_names) names.append(names.empty() ? "" : ", ").append(n);
+  CLI::App app("What traces (TOBI_TRACE) and the lines of tobi-bench, tobi-perf and tobi-info --json say.",
+               "tobi-report");
+  app.add_option("files", a.files, "traces and files of --json lines");
+  app.add_flag("--json", a.json, "one JSON object a trace, and one a run (the median of those that repeat)");
+  app.add_option("--html", a.html, "write a page with all figures to this file");
+  app.add_option("--svg", a.svg, "NAME FILE: write one figure of the first trace; NAME is one of " + names)
+      ->type_name("NAME FILE")
+      ->expected(2);
+  app.add_option("--papers", a.papers, "the papers' numbers (tools/report/papers.json), to stand beside ours");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    std::exit(app.exit(e));
+  } catch (const CLI::ParseError& e) {
+    refuse(e.what());
+  }
+  if (a.files.empty()) refuse("name a trace or a file of --json lines first");
+  if (!a.svg.empty() && std::find(figure_names.begin(), figure_names.end(), a.svg[0]) == figure_names.end()) {
+    refuse(a.svg[0] + " is not one of " + names);
+  }
+  return a;
+}
+
+void write_or_refuse(const std::string& file, const std::string& text) {
+  if (!tobi_plot::write_file(file, text)) refuse(file + " cannot be written");
+}
+
+int run(const arguments& a) {
+  std::vector<traced> traces;
+  std::vector<line> read;
+  for (const std::string& file : a.files) {
+    if (!looks_like_trace(file)) {
+      read_results(file, read);
+      continue;
+    }
+    traced t{read_trace(file), {}};
+    t.seen = analyse(t.read);
+    traces.push_back(std::move(t));
+  }
+  std::vector<line> results = medians(read);
+  const std::size_t measured = results.size();
+  for (const traced& t : traces) results.push_back(to_json(t.read, t.seen));
+
+  std::vector<comparison> papers;
+  if (!a.papers.empty()) papers = compare(a.papers, results);
+  if (!a.svg.empty()) {
+    if (traces.empty()) refuse("--svg needs a trace");
+    write_or_refuse(a.svg[1], figure(a.svg[0], traces[0].read, traces[0].seen));
+  }
+  if (!a.html.empty()) write_or_refuse(a.html, page(traces, results, papers));
+  if (a.json) {
+    for (const line& l : results) fmt::print("{}\n", l.dump(-1, ' ', false, line::error_handler_t::replace));
+    return 0;
+  }
+  for (const traced& t : traces) print_trace(t);
+  print_results({results.begin(), results.begin() + static_cast<std::ptrdiff_t>(measured)});
+  print_comparisons(papers);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const arguments a = parse(argc, argv);
+  try {
+    return run(a);
+  } catch (const bad_input& why) {
+    refuse(why.what());
+  } catch (const nlohmann::json::exception& why) {
+    refuse(std::string("an input has a field of another type than expected: ") + why.what());
+  } catch (const std::bad_alloc&) {
+    refuse("an input is too large for the memory of this machine");
+  }
+}

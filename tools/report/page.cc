@@ -1,0 +1,117 @@
+// The page: one file of HTML with its figures inside.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tools/plot/svg.hpp"
+#include "tools/report/figures.hpp"
+#include "tools/report/print.hpp"
+
+namespace tobi_report {
+
+using tobi_plot::escaped;
+
+namespace {
+
+std::string name_of(const traced& t) { return std::filesystem::path(t.read.file).stem().string(); }
+
+std::string rows_of(const char* whose, const std::vector<compared_row>& of, const std::vector<std::string>& columns) {
+  std::string out;
+  for (const compared_row& r : of) {
+    out += fmt::format("<tr class=\"{}\"><td>{}</td><td>{}</td>", whose, whose, escaped(r.label));
+    for (const std::string& column : columns) {
+      const auto at = std::find_if(r.values.begin(), r.values.end(), [&](const value& v) { return v.name == column; });
+      out += fmt::format("<td class=\"n\">{}</td>", at == r.values.end() ? "" : escaped(at->text));
+    }
+    out += "</tr>\n";
+  }
+  return out;
+}
+
+std::string comparison_of(const comparison& c, const std::vector<traced>& traces) {
+  std::vector<std::string> columns;
+  for (const auto* side : {&c.paper, &c.ours}) {
+    for (const compared_row& r : *side) {
+      for (const value& v : r.values) {
+        if (std::find(columns.begin(), columns.end(), v.name) == columns.end()) columns.push_back(v.name);
+      }
+    }
+  }
+  std::string out = fmt::format("<h3>{}, {}</h3>\n<p>{}</p>\n<table><tr><th></th><th></th>", escaped(c.source),
+                                escaped(c.where), escaped(c.what));
+  for (const std::string& column : columns) out += "<th>" + escaped(column) + "</th>";
+  out += "</tr>\n" + rows_of("paper", c.paper, columns) + rows_of("ours", c.ours, columns) + "</table>\n";
+  if (c.ours.empty()) out += "<p>Not measured in this run.</p>\n";
+  if (!c.differs.empty()) out += "<p><em>What differs:</em> " + escaped(c.differs) + "</p>\n";
+  for (const auto& wanted : c.figures) {
+    for (const traced& t : traces) {
+      if (name_of(t) == wanted.trace) out += figure(wanted.figure, t.read, t.seen);
+    }
+  }
+  return out;
+}
+
+std::string results_of(const std::vector<line>& lines) {
+  std::string out =
+      "<table><tr><th>what</th><th>on</th><th>runs</th><th>seconds</th><th>result</th><th>steals</th>"
+      "<th>round trips a steal</th><th>stolen / created</th></tr>\n";
+  const auto cell = [](const line& l, const char* path) {
+    const line::json_pointer at(path);
+    if (!l.contains(at) || l.at(at).is_null()) return std::string("<td></td>");
+    const line& v = l.at(at);
+    return fmt::format("<td class=\"n\">{}</td>",
+                       v.is_number_float() ? fmt::format("{:.5g}", v.get<double>()) : escaped(v.dump()));
+  };
+  bool any = false;
+  for (const line& l : lines) {
+    if (!l.contains("app")) continue;
+    any = true;
+    out += fmt::format("<tr><td>{}</td><td>{}</td>", escaped(title_of(l)), escaped(setting_of(l))) + cell(l, "/runs") +
+           cell(l, "/seconds") + cell(l, "/result") + cell(l, "/stats/steals_ok") +
+           cell(l, "/stats/round_trips_a_steal") + cell(l, "/stats/stolen_per_created") + "</tr>\n";
+  }
+  return any ? out + "</table>\n" : "";
+}
+
+std::string operations_of(const std::vector<line>& lines) {
+  std::string out = "<table><tr><th>operation</th><th>median us</th><th>p99 us</th></tr>\n";
+  bool any = false;
+  for (const line& l : lines) {
+    if (!l.contains("op") || !l.contains("median_us") || !l.at("median_us").is_number()) continue;
+    any = true;
+    const double p99 = l.contains("p99_us") && l.at("p99_us").is_number() ? l.at("p99_us").get<double>() : 0;
+    out += fmt::format("<tr><td>{}</td><td class=\"n\">{:.4g}</td><td class=\"n\">{:.4g}</td></tr>\n",
+                       escaped(title_of(l)), l.at("median_us").get<double>(), p99);
+  }
+  return any ? out + "</table>\n" : "";
+}
+
+}  // namespace
+
+std::string page(const std::vector<traced>& traces, const std::vector<line>& results,
+                 const std::vector<comparison>& papers) {
+  std::string out =
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Tobiuo: report</title><style>\n"
+      "body{font-family:sans-serif;max-width:72em;margin:2em auto;padding:0 "
+      "1em}table{border-collapse:collapse;margin:1em 0}"
+      "td,th{border:1px solid #ccc;padding:.25em .6em;text-align:left}td.n{text-align:right}tr.ours{background:#eef6ff}"
+      "svg{max-width:100%;height:auto}\n</style></head><body>\n<h1>Tobiuo: report</h1>\n";
+  if (const std::string machine = machine_of(results); !machine.empty())
+    out += "<p>Measured on " + escaped(machine) + ".</p>\n";
+  if (!papers.empty()) {
+    out += "<h2>Beside the papers</h2>\n";
+    for (const comparison& c : papers) out += comparison_of(c, traces);
+  }
+  if (const std::string runs = results_of(results); !runs.empty()) out += "<h2>Runs</h2>\n" + runs;
+  if (const std::string ops = operations_of(results); !ops.empty()) out += "<h2>Operations</h2>\n" + ops;
+  for (const traced& t : traces) {
+    out += fmt::format("<h2>Trace {}</h2>\n<p>{} workers, {}, {}; {} of the oldest events lost.</p>\n",
+                       escaped(t.read.file), t.read.ranks.size(), escaped(t.read.transport), escaped(t.read.deque),
+                       t.read.lost());
+    for (const std::string_view name : figure_names) out += figure(name, t.read, t.seen);
+  }
+  return out + "</body></html>\n";
+}
+
+}  // namespace tobi_report

@@ -1,0 +1,40 @@
+// The papers' own numbers beside ours. They are in a data file (papers.json), each with the table or figure that it is
+// taken from; what of ours stands beside it is said there too, by the fields that a line must have and those that are
+// shown. So a program or a scheduler that is new gets its rows by lines of that file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/report/results.hpp"
+
+namespace tobi_report {
+
+struct value {
+  std::string name;
+  std::string text;
+};
+
+struct compared_row {
+  std::string label;
+  std::vector<value> values;
+};
+
+struct comparison {
+  std::string source, where, what, differs;
+  std::vector<compared_row> paper;
+  std::vector<compared_row> ours;  // of the lines that fit; none: not measured
+  struct wanted_figure {
+    std::string trace, figure;  // the trace's file without ending, and one of figure_names
+  };
+  std::vector<wanted_figure> figures;
+};
+
+/// Throws bad_input when FILE is not such a data file.
+std::vector<comparison> compare(const std::string& file, const std::vector<line>& ours);
+
+/// What kind of machine made the lines, if one of them says it: "AMD EPYC, 2 cores (host vm)".
+std::string machine_of(const std::vector<line>& lines);
+
+}  // namespace tobi_report

@@ -1,0 +1,25 @@
+// What is said on the terminal, and the page.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/report/activity.hpp"
+#include "tools/report/papers.hpp"
+
+namespace tobi_report {
+
+struct traced {
+  trace read;
+  activity seen;
+};
+
+void print_trace(const traced& t);
+void print_results(const std::vector<line>& lines);
+void print_comparisons(const std::vector<comparison>& all);
+
+/// The whole page: nothing in it refers to anything outside.
+std::string page(const std::vector<traced>& traces, const std::vector<line>& results,
+                 const std::vector<comparison>& papers);
+
+}  // namespace tobi_report

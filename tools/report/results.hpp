@@ -1,0 +1,25 @@
+// The lines that tobi-bench, tobi-perf and tobi-info print with --json, and lines that this tool makes of traces:
+// objects whose fields are looked up by name, so that a program which is new needs nothing here.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace tobi_report {
+
+using line = nlohmann::ordered_json;
+
+/// Appends the objects of FILE, one a line. Throws bad_input when it holds anything else.
+void read_results(const std::string& file, std::vector<line>& into);
+
+/// Repeated runs as one: those that agree in all but their numbers. Of each the run with the median seconds stays, with
+/// the fields "runs" and "seconds_min". Lines without seconds stay as they are.
+std::vector<line> medians(const std::vector<line>& lines);
+
+/// app and parameters of a run of tobi-bench, or operation and transport of a row of tobi-perf, for people.
+std::string title_of(const line& l);
+/// Where and how it ran: workers, transport, scheduler, deque.
+std::string setting_of(const line& l);
+
+}  // namespace tobi_report

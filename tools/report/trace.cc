@@ -1,0 +1,235 @@
+#include "tools/report/trace.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace tobi_report {
+
+namespace {
+
+using json = nlohmann::json;
+
+constexpr std::size_t most_workers = 1u << 20;
+constexpr double longest_us = 1e15;  // 30 years: beyond that a number is no time
+
+std::ifstream open_input(const std::string& file) {
+  std::error_code why;
+  if (std::filesystem::is_directory(file, why)) throw bad_input(file + " is a folder, not a file");
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw bad_input(file + " cannot be read; is the name right?");
+  if (in.peek() == std::ifstream::traits_type::eof()) throw bad_input(file + " is empty");
+  return in;
+}
+
+class reader {
+ public:
+  explicit reader(const std::string& file) { into_.file = file; }
+
+  trace read() {
+    std::ifstream in = open_input(into_.file);
+    std::string line;
+    std::getline(in, line);
+    head(line);
+    bool whole = false;
+    while (std::getline(in, line)) {
+      ++line_;
+      if (whole) refuse("goes on behind its end");
+      if (line == "]}") {
+        whole = true;
+        continue;
+      }
+      if (line.ends_with(',')) line.pop_back();
+      if (in.eof() || in.peek() == std::ifstream::traits_type::eof()) break;  // what is whole ends with another line
+      event(line);
+    }
+    if (!whole) throw bad_input(into_.file + " ends in the middle: the copy or the job that wrote it was cut off");
+    check();
+    return std::move(into_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw bad_input(fmt::format("{}: line {} {}", into_.file, line_ + 1, what));
+  }
+
+  void head(const std::string& line) {
+    // Cut off or foreign: the two are told apart by how the line begins.
+    const bool ours = line.starts_with("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"format\":\"tobiuo-trace\"");
+    const json all = json::parse(line + "]}", nullptr, false);
+    if (!ours) throw bad_input(into_.file + " is no trace of TOBI_TRACE");
+    if (all.is_discarded()) throw bad_input(into_.file + " ends in the middle of its first line");
+    try {
+      const json& facts = all.at("otherData");
+      if (facts.at("version") != 1) throw bad_input(into_.file + " has a version that this tobi-report does not know");
+      into_.transport = facts.at("transport").get<std::string>();
+      into_.deque = facts.at("deque").get<std::string>();
+      const json& ranks = facts.at("ranks");
+      const auto workers = facts.at("workers").get<std::size_t>();
+      if (workers < 1 || workers > most_workers || ranks.size() != workers)
+        refuse("does not say how many workers there are");
+      for (const json& r : ranks) {
+        rank_facts f;
+        f.node = r.at("node").get<int>();
+        f.events = r.at("events").get<std::uint64_t>();
+        f.lost = r.at("lost").get<std::uint64_t>();
+        f.clock_offset_ns = r.at("clock_offset_ns").get<std::int64_t>();
+        f.clock_error_ns = r.at("clock_error_ns").get<std::uint64_t>();
+        f.steals_ok = r.at("steals_ok").get<std::uint64_t>();
+        f.steals_failed = r.at("steals_empty").get<std::uint64_t>() + r.at("steals_lost_race").get<std::uint64_t>();
+        f.outstanding_joins = r.at("suspend").get<std::uint64_t>();
+        f.published = r.at("publish").get<std::uint64_t>();
+        f.waits = r.at("wait").get<std::uint64_t>();
+        into_.ranks.push_back(f);
+      }
+      into_.tasks.resize(workers);
+      into_.runs.resize(workers);
+      named_.resize(workers);
+      seen_.resize(workers);
+      all_.resize(workers);
+      last_end_.assign(workers, -1);
+    } catch (const json::exception&) {
+      refuse("lacks what a trace has to say of its workers");
+    }
+  }
+
+  static ns time_of(const json& e, const char* name) {
+    const double us = e.at(name).get<double>();
+    if (!std::isfinite(us) || std::abs(us) > longest_us) throw bad_input("");
+    return static_cast<ns>(std::llround(us * 1000));
+  }
+
+  void event(const std::string& line) {
+    const json e = json::parse(line, nullptr, false);
+    if (!e.is_object()) refuse("is no event");
+    try {
+      const auto rank = e.at("tid").get<std::int64_t>() - 1;
+      if (rank < 0 || rank >= static_cast<std::int64_t>(into_.ranks.size())) refuse("names a worker that there is not");
+      const auto r = static_cast<std::size_t>(rank);
+      const auto phase = e.at("ph").get<std::string>();
+      const auto name = e.at("name").get<std::string>();
+      if (phase == "M") {
+        if (name == "thread_name") named_[r] = !e.at("args").at("name").get<std::string>().empty();
+      } else if (phase == "X" || phase == "i") {
+        const ns begin = time_of(e, "ts");
+        const ns end = phase == "X" ? begin + time_of(e, "dur") : begin;
+        if (end < begin) refuse("ends before it begins");
+        ++seen_[r];
+        if (phase == "X") all_[r].push_back({begin, end});
+        // A worker writes an event when it is over, so its file is ordered by ends.
+        if (end < last_end_[r]) refuse("is out of order");
+        last_end_[r] = end;
+        take(e, static_cast<int>(rank), name, begin, end);
+      } else {
+        refuse("is of a kind that a trace does not have");
+      }
+    } catch (const json::exception&) {
+      refuse("lacks a part of its event");
+    } catch (const bad_input& why) {
+      if (*why.what() == '\0') refuse("has a time that is none");
+      throw;
+    }
+  }
+
+  void take(const json& e, int rank, const std::string& name, ns begin, ns end) {
+    const auto r = static_cast<std::size_t>(rank);
+    if (name == "task") into_.tasks[r].push_back({begin, end});
+    if (name == "run") into_.runs[r].push_back({begin, end});
+    if (name == "wait") into_.ranks[r].waited += end - begin;
+    if (name == "ready" || name == "resume") {
+      const auto text = e.at("args").at("join").get<std::string>();
+      std::uint64_t join = 0;
+      std::from_chars(text.data(), text.data() + text.size(), join);
+      into_.joins.push_back({begin, join, name == "resume"});
+    }
+    if (name != "steal") return;
+    const json& args = e.at("args");
+    steal s{rank, args.at("victim").get<int>(), args.at("result") == "success", begin, end, 0, 1};
+    if (s.victim < 0 || static_cast<std::size_t>(s.victim) >= into_.ranks.size())
+      refuse("names a victim that there is not");
+    if (s.ok) {
+      s.bytes = args.at("bytes").get<std::uint64_t>();
+      for (const auto& [key, value] : args.items()) {
+        if (key.ends_with("_ns")) add_phase(key.substr(0, key.size() - 3), value.get<double>());
+      }
+    } else {
+      s.attempts = args.at("attempts").get<std::uint64_t>();
+    }
+    into_.steals.push_back(s);
+  }
+
+  void add_phase(const std::string& name, double time) {
+    auto at =
+        std::find_if(into_.phases.begin(), into_.phases.end(), [&](const phase_sum& p) { return p.name == name; });
+    if (at == into_.phases.end()) at = into_.phases.insert(into_.phases.end(), {name, 0, 0});
+    at->ns += time;
+    ++at->steals;
+  }
+
+  // What a viewer relies on, and what the job counted itself.
+  void check() {
+    for (std::size_t r = 0; r < into_.ranks.size(); ++r) {
+      const auto wrong = [&](const std::string& what) {
+        throw bad_input(fmt::format("{} does not agree with itself: worker {} {}", into_.file, r, what));
+      };
+      if (!named_[r]) wrong("has no name");
+      if (seen_[r] != into_.ranks[r].events) wrong("has another number of events than it says");
+      std::vector<interval>& nest = all_[r];
+      std::stable_sort(nest.begin(), nest.end(), [](const interval& a, const interval& b) {
+        return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+      });
+      std::vector<ns> open;
+      for (const interval& i : nest) {
+        while (!open.empty() && open.back() <= i.begin) open.pop_back();
+        if (!open.empty() && i.end > open.back()) wrong("has intervals that do not nest");
+        open.push_back(i.end);
+      }
+    }
+    std::vector<std::uint64_t> ok(into_.ranks.size());
+    std::vector<std::uint64_t> failed(into_.ranks.size());
+    for (const steal& s : into_.steals)
+      (s.ok ? ok : failed)[static_cast<std::size_t>(s.thief)] += s.ok ? 1 : s.attempts;
+    for (std::size_t r = 0; r < into_.ranks.size(); ++r) {
+      const rank_facts& f = into_.ranks[r];
+      const bool fits = f.lost == 0 ? ok[r] == f.steals_ok && failed[r] == f.steals_failed
+                                    : ok[r] <= f.steals_ok && failed[r] <= f.steals_failed;
+      if (!fits)
+        throw bad_input(fmt::format("{} does not agree with itself: worker {} counted other steals", into_.file, r));
+    }
+    // In the order in which a steal does them, whatever the order of the fields.
+    std::stable_sort(into_.phases.begin(), into_.phases.end(), [](const phase_sum& a, const phase_sum& b) {
+      const auto place = [](const std::string& name) {
+        return std::string_view("look lock claim entry copy").find(name);
+      };
+      return place(a.name) < place(b.name);
+    });
+    std::stable_sort(into_.joins.begin(), into_.joins.end(),
+                     [](const join_event& a, const join_event& b) { return a.at < b.at; });
+  }
+
+  trace into_;
+  std::size_t line_ = 0;
+  std::vector<bool> named_;
+  std::vector<std::uint64_t> seen_;
+  std::vector<std::vector<interval>> all_;
+  std::vector<ns> last_end_;
+};
+
+}  // namespace
+
+bool looks_like_trace(const std::string& file) {
+  std::ifstream in = open_input(file);
+  std::string start(20, '\0');
+  in.read(start.data(), static_cast<std::streamsize>(start.size()));
+  start.resize(static_cast<std::size_t>(in.gcount()));
+  return start.starts_with("{\"displayTimeUnit\"") || start.starts_with("{\"traceEvents\"");
+}
+
+trace read_trace(const std::string& file) { return reader(file).read(); }
+
+}  // namespace tobi_report

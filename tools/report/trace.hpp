@@ -1,0 +1,74 @@
+// A file of TOBI_TRACE (libcore/job/trace_file.hpp has the format), read line by line and checked: what is not whole,
+// or does not agree with itself, is refused with one sentence.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tobi_report {
+
+/// What is wrong with an input, as one sentence.
+struct bad_input : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+using ns = std::int64_t;  // since the start of the job
+
+struct interval {
+  ns begin = 0, end = 0;
+};
+
+struct steal {
+  int thief = 0, victim = 0;
+  bool ok = false;
+  ns begin = 0, end = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t attempts = 1;
+};
+
+/// A join that had to wait: it can go on, or does.
+struct join_event {
+  ns at = 0;
+  std::uint64_t join = 0;
+  bool resumed = false;
+};
+
+struct phase_sum {
+  std::string name;
+  double ns = 0;
+  std::uint64_t steals = 0;  // in which it came
+};
+
+struct rank_facts {
+  int node = 0;
+  std::uint64_t events = 0, lost = 0;
+  std::int64_t clock_offset_ns = 0;
+  std::uint64_t clock_error_ns = 0;
+  std::uint64_t steals_ok = 0, steals_failed = 0, outstanding_joins = 0, published = 0, waits = 0;
+  ns waited = 0;  // in the file
+};
+
+struct trace {
+  std::string file, transport, deque;
+  std::vector<rank_facts> ranks;
+  std::vector<std::vector<interval>> tasks;  // of each worker, in order
+  std::vector<std::vector<interval>> runs;
+  std::vector<steal> steals;
+  std::vector<join_event> joins;  // in order
+  std::vector<phase_sum> phases;
+
+  [[nodiscard]] std::uint64_t lost() const {
+    std::uint64_t sum = 0;
+    for (const rank_facts& r : ranks) sum += r.lost;
+    return sum;
+  }
+};
+
+/// Whether FILE's first line is that of a trace. Throws bad_input when it cannot be read or is empty.
+bool looks_like_trace(const std::string& file);
+/// Throws bad_input.
+trace read_trace(const std::string& file);
+
+}  // namespace tobi_report

@@ -74,6 +74,7 @@ void add(statistics& sum, const statistics& one) noexcept {
   sum.steal_time += one.steal_time;
   sum.steal_round_trips += one.steal_round_trips;
   sum.stolen_bytes += one.stolen_bytes;
+  sum.contexts_stolen += one.contexts_stolen;
   sum.evacuations += one.evacuations;
   sum.evacuated_bytes += one.evacuated_bytes;
   sum.published += one.published;
@@ -98,6 +99,7 @@ void print_statistics(const statistics& all, int workers) {
   real("round trips a steal", all.round_trips_a_steal(), "");
   real("stolen stack, mean",
        all.steals_ok == 0 ? 0 : static_cast<double>(all.stolen_bytes) / static_cast<double>(all.steals_ok), "bytes");
+  count("ready tasks stolen", all.contexts_stolen);
   count("evacuations", all.evacuations);
   count("published", all.published);
   count("taken back", all.taken_back);

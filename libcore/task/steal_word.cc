@@ -135,6 +135,24 @@ bool steal_word::quiet() const noexcept {
   return true;
 }
 
+std::uint64_t steal_word::claimed() noexcept { return window_word::unpack(load_word()).top; }
+
+steal_result steal_word::take_context(int victim, stolen& got) {
+  const transports::region_id heap = net_.heap(victim);
+  const std::uint64_t at = word_here_.offset();
+  const op claim{op_kind::compare_swap, false, heap, at + offsetof(steal_window, ready), &found_, 8, 0, line_.ready};
+  net_.post(victim, {&claim, 1});
+  net_.complete(victim);
+  if (found_ != line_.ready) return steal_result::lost_race;
+  if (line_.busy != 0) {  // there may be more of them, which the owner shows at its next fork
+    const op ring_bell{
+        op_kind::put, false, heap, at + offsetof(steal_window, doorbell), const_cast<std::uint8_t*>(&rung), 1, 0, 0};
+    net_.post(victim, {&ring_bell, 1});
+  }
+  got.list = found_;
+  return steal_result::context;
+}
+
 steal_result steal_word::steal(int victim, stolen& got) {
   const transports::region_id heap = net_.heap(victim);
   const std::uint64_t at = word_here_.offset();  // the window has the same offset in every worker's heap region
@@ -142,6 +160,8 @@ steal_result steal_word::steal(int victim, stolen& got) {
   net_.post(victim, {&look, 1});
   net_.complete(victim);
 
+  // First what its owner has put aside: the frames of its forks it can run itself at no cost.
+  if (line_.ready != 0) return take_context(victim, got);
   const window_word w = window_word::unpack(line_.word);
   if (w.size() == 0) {
     if (line_.busy != 0 && (line_.doorbell & 0xff) == 0) {
@@ -189,7 +209,7 @@ steal_result steal_word::steal(int victim, stolen& got) {
   // Ask for the next entry now, so that the next thief need not wait for it.
   net_.post(victim, {after, w.size() == 1 ? 2u : 1u});
   const std::uintptr_t sp = stack_high_ - entry.offset;
-  got = {sp, sp + entry.bytes};
+  got = {sp, sp + entry.bytes, 0};
   return steal_result::taken;
 }
 

@@ -6,6 +6,7 @@
 //
 // Thief, two dependent round trips:
 //   1. get the window's line. Nothing there: ring the bell if the victim is busy, and give up: nothing was changed.
+//      A list of suspended tasks there: take it (ready.hpp), which is another matter than the steps below.
 //   2. one chain: compare-and-swap W (top+1, tag+1), then get the entry again, then the frames that the first reading
 //   named, to
 //      the same addresses here. The second reading is the one that counts: an index that was taken back and published
@@ -57,9 +58,12 @@ class steal_word final : public deque {
   [[nodiscard]] std::uintptr_t task_base() const noexcept override { return slots_.top_sp(); }
   [[nodiscard]] std::uint64_t die_record() const noexcept override { return newest_record_; }
   [[nodiscard]] bool quiet() const noexcept override;
+  [[nodiscard]] std::uint64_t claimed() noexcept override;
+  [[nodiscard]] std::uint64_t& ready_word() noexcept override { return window_.ready; }
   steal_result steal(int victim, stolen& got) override;
 
  private:
+  steal_result take_context(int victim, stolen& got);
   [[nodiscard]] std::uint64_t load_word() const noexcept;
   bool change_word(std::uint64_t seen, window_word wanted) noexcept;
   [[nodiscard]] bool acknowledged(std::uint64_t index) const noexcept;

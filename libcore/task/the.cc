@@ -70,6 +70,11 @@ void the::forked() noexcept {
   ++counters_.published;
 }
 
+void the::lock_own() noexcept {
+  // The thief's release of the lock may be an operation that only our own progress executes.
+  for (unsigned spins = 0; net_.compare_swap(area_here_, 0, 1) != 0;) net_.wait(spins);
+}
+
 // THE, the owner's pop: lower the tail, then look at the head; only a conflict needs the lock.
 bool the::pop_tail() noexcept {
   const std::uint64_t tail = area_.tail - 1;
@@ -79,8 +84,7 @@ bool the::pop_tail() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (static_cast<std::int64_t>(tail - atomic(area_.head).load(std::memory_order_acquire)) >= 0) return true;
   atomic(area_.tail).store(tail + 1, std::memory_order_relaxed);
-  // The thief's release of the lock may be an operation that only our own progress executes.
-  for (unsigned spins = 0; net_.compare_swap(area_here_, 0, 1) != 0;) net_.wait(spins);
+  lock_own();
   const bool mine = static_cast<std::int64_t>(tail - atomic(area_.head).load(std::memory_order_acquire)) >= 0;
   if (mine) atomic(area_.tail).store(tail, std::memory_order_relaxed);
   net_.compare_swap(area_here_, 1, 0);
@@ -107,6 +111,14 @@ bool the::quiet() const noexcept {
   return atomic(area_.lock).load(std::memory_order_acquire) == 0;
 }
 
+// Under the lock: a thief that finds nothing has the head one too far until it has undone that.
+std::uint64_t the::claimed() noexcept {
+  lock_own();
+  const std::uint64_t head = atomic(area_.head).load(std::memory_order_acquire);
+  net_.compare_swap(area_here_, 1, 0);
+  return head;
+}
+
 // Figure 6 and table 3: empty check, lock, steal (two reads and a write), stack transfer, unlock.
 steal_result the::steal(int victim, stolen& got) {
   const transports::region_id heap = net_.heap(victim);
@@ -121,6 +133,12 @@ steal_result the::steal(int victim, stolen& got) {
 
   const op look = get_op(heap, at, seen_, sizeof seen_);
   round_trip({&look, 1});
+  if (const std::uint64_t list = seen_[3]; list != 0) {
+    const op take{op_kind::compare_swap, false, heap, at + offsetof(the_area, ready), &found_, 8, 0, list};
+    round_trip({&take, 1});
+    got.list = list;
+    return found_ == list ? steal_result::context : steal_result::lost_race;
+  }
   if (static_cast<std::int64_t>(seen_[2] - seen_[1]) <= 0) return steal_result::empty;
   if (seen_[0] != 0) return steal_result::lost_race;
 
@@ -147,7 +165,7 @@ steal_result the::steal(int victim, stolen& got) {
   const op copy = get_op(net_.stack(victim), stack_bytes_ - entry.offset, reinterpret_cast<void*>(sp), entry.bytes);
   round_trip({&copy, 1});
   net_.post(victim, {&unlock, 1});
-  got = {sp, sp + entry.bytes};
+  got = {sp, sp + entry.bytes, 0};
   return steal_result::taken;
 }
 

@@ -15,6 +15,7 @@ struct statistics {
   std::uint64_t steal_time = 0;         // over the successful steals, from the first operation to the frame in place
   std::uint64_t steal_round_trips = 0;  // dependent transport round trips of the successful steals
   std::uint64_t stolen_bytes = 0;       // of stack
+  std::uint64_t contexts_stolen = 0;    // lists of suspended tasks that had become ready, taken from another worker
   std::uint64_t evacuations = 0;        // stacks copied out of the uni-address region
   std::uint64_t evacuated_bytes = 0;
   std::uint64_t published = 0;         // continuations shown to thieves

@@ -1,5 +1,6 @@
 // The C names: what the assembly and the templates of the public headers call.
 #include "libcore/task/worker.hpp"
+#include "tobi/finish.hpp"
 #include "tobi/future.hpp"
 #include "tobi/task.hpp"
 
@@ -35,6 +36,16 @@ void tobi_future_fail(future_name which, int checked) noexcept { this_worker().f
 void tobi_future_join(future_name which, void* value, std::uint32_t bytes) {
   this_worker().future_join(which, value, bytes);
 }
+
+void tobi_finish_begin(scope_marker* marker) noexcept { this_worker().finish_begin(*marker); }
+void tobi_finish_fail(std::uint64_t finish) noexcept { this_worker().finish_fail(finish); }
+void tobi_finish_end(scope_marker* marker) { this_worker().finish_end(*marker); }
+std::uint64_t tobi_async_finish() noexcept { return this_worker().async_finish(); }
+void tobi_async_begin(scope_marker* marker, std::uint64_t finish) noexcept {
+  this_worker().async_begin(*marker, finish);
+}
+void tobi_async_end(scope_marker* marker) noexcept { this_worker().scope_end(*marker); }
+void tobi_async_parted(handle* h, std::uint64_t finish) noexcept { this_worker().async_parted(h->record, finish); }
 
 }  // extern "C"
 

@@ -96,6 +96,11 @@ void worker::complete(std::uint64_t where, record_status status, const void* val
     if (found == record_done) set_twice(made.serial, at.rank());
     const std::uint64_t waiters = found;
     found = net.compare_swap(at, waiters, record_done);
+    if (found == waiters && (waiters & waiter_is_finish) != 0) {
+      free_object(at);
+      strand_ended(waiters & ~location_tags);
+      return;
+    }
     if (found == waiters) {
       // The waiters are this worker's. When the completing task has died the scheduler lets the first one go on at once
       // and shows the others to thieves; a task that goes on itself shows them all (future_set).

@@ -24,7 +24,8 @@
 namespace tobi::tasks {
 
 inline constexpr std::uint64_t record_done = 1;
-inline constexpr std::uint64_t waiter_has_next = 2;  // tag on a waiter's location: another one waits behind it
+inline constexpr std::uint64_t waiter_has_next = 2;   // tag on a waiter's location: another one waits behind it
+inline constexpr std::uint64_t waiter_is_finish = 4;  // tag: not a task waits but a finish (finishes.cc)
 inline constexpr std::uint64_t location_tags = 15;
 
 /// What the value bytes of a record are; until it is done, what it was made for.
@@ -52,6 +53,7 @@ struct alignas(16) image {
   std::uint64_t die_record;   // where the task that ends at the top of these frames completes
   std::uint64_t next;         // the next waiter of the same record, or 0
   std::uint64_t waiting_for;  // the record, or 0
+  std::uint64_t finish;       // the one around the task
   std::uint64_t mark;         // image_mark, and its own location: what this object is, for who looks over all of them
 };
 inline constexpr std::uint64_t image_mark = 0x746f62692d696d67;  // "tobi-img"
@@ -61,6 +63,7 @@ struct failure {
   char type_name[120];
   char message[200];
   std::int32_t rank;
+  std::uint64_t next;  // of the same finish
 };
 inline constexpr std::uint64_t failure_tag = 1;  // in handle::record: the location of a failure, not of a record
 

@@ -37,6 +37,11 @@ class record_source {
   /// The location word of a fresh record, or 0 when the heap is exhausted.
   virtual std::uint64_t make_record() noexcept = 0;
   virtual void drop_record(std::uint64_t record) noexcept = 0;
+  /// What a frame saved at SP takes with it beside its record: the finish around it, or 0.
+  [[nodiscard]] virtual std::uint64_t finish_at(std::uintptr_t sp) const noexcept {
+    (void)sp;
+    return 0;
+  }
 };
 
 class steal_word final : public deque {

@@ -30,7 +30,7 @@ std::uint64_t worker::evacuate(std::uintptr_t sp, std::uintptr_t base, std::uint
                 " bytes; raise TOBI_HEAP_SIZE.");
   }
   const std::uint64_t where = parts_.net->here(saved).word;
-  *saved = image{sp, base - sp, die_record, 0, 0, image_mark ^ where};
+  *saved = image{sp, base - sp, die_record, 0, 0, scopes_.at(sp), image_mark ^ where};
   std::memcpy(saved + 1, reinterpret_cast<const void*>(sp), base - sp);
   ++counts_.evacuations;
   counts_.evacuated_bytes += base - sp;
@@ -42,6 +42,7 @@ std::uintptr_t worker::restore(location where, std::uint64_t& next) {
   image head;
   net.get(where, &head, sizeof head);
   next = head.next;
+  scopes_.entered(head.finish);
   if (head.waiting_for != 0) still_.goes_on();
   const std::uintptr_t base = head.sp + head.bytes;
   expose(base);
@@ -82,6 +83,7 @@ std::uintptr_t worker::suspend_task() {
   if (parent == 0) return 0;
   auto* frame = reinterpret_cast<arch::saved_frame*>(parent);
   frame->record = dies_to;
+  scopes_.forget_below(parent);
   tell_parent(*frame, deque_->task_base());
   return parent;
 }
@@ -132,6 +134,7 @@ void worker::migrate_at_fork() {
   }
   ready_.push(evacuate(sp, base, deque_->die_record()));
 
+  scopes_.entered(scopes_.at(sp));  // while its markers can still be read
   std::memset(reinterpret_cast<void*>(sp), poison, base - sp);
   if (limit < protected_from_) {
     if (mprotect(reinterpret_cast<void*>(limit), protected_from_ - limit, PROT_NONE) != 0) {

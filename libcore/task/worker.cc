@@ -79,6 +79,7 @@ void worker::schedule(void (*first)(void*), const void* argument, std::size_t ar
     expose(high);
     std::memcpy(reinterpret_cast<void*>(sp), argument, argument_bytes);
     deque_->reset(high, 0);
+    scopes_.entered(0);
     begin_task();
     tobi_enter_root(sp, first, reinterpret_cast<void*>(sp));
     after_leave();
@@ -188,6 +189,7 @@ bool worker::steal_once() {
   const auto* frame = reinterpret_cast<const arch::saved_frame*>(got.sp);
   tell_parent(*frame, got.base);
   deque_->reset(got.base, frame->die_record);
+  scopes_.entered(frame->finish);
   begin_task();
   tobi_enter(got.sp);
   after_leave();

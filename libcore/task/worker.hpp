@@ -24,6 +24,7 @@
 #include "libcore/task/fabric.hpp"
 #include "libcore/task/ready.hpp"
 #include "libcore/task/record.hpp"
+#include "libcore/task/scopes.hpp"
 #include "libcore/task/standstill.hpp"
 #include "libcore/task/steal_word.hpp"
 #include "libcore/task/the.hpp"
@@ -85,9 +86,19 @@ class worker final : public record_source {
   /// Outside of tasks: frees the futures of any_number.
   void end_of_run() noexcept;
 
+  // --- finish and async ---------------------------------------------------------------------------------
+  void finish_begin(detail::scope_marker& marker) noexcept;
+  void finish_end(detail::scope_marker& marker);
+  void finish_fail(std::uint64_t finish) noexcept;
+  std::uint64_t async_finish() noexcept;
+  void async_begin(detail::scope_marker& marker, std::uint64_t finish) noexcept;
+  void async_parted(std::uint64_t& handle_record, std::uint64_t finish) noexcept;
+  void scope_end(const detail::scope_marker& marker) noexcept;
+
   // --- record_source ------------------------------------------------------------------------------------
   std::uint64_t make_record() noexcept override;
   void drop_record(std::uint64_t record) noexcept override;
+  [[nodiscard]] std::uint64_t finish_at(std::uintptr_t sp) const noexcept override { return scopes_.at(sp); }
 
   void free_object(location where) noexcept;
   [[nodiscard]] statistics counted() const noexcept;
@@ -132,6 +143,10 @@ class worker final : public record_source {
   bool look(std::uint64_t where, std::uint64_t& shares, record& copy);
   void wait_for(std::uint64_t where, record& copy);
   void suspend_for(std::uint64_t where, record& copy);
+  // finishes.cc
+  void strand_ended(std::uint64_t finish) noexcept;
+  [[noreturn]] void throw_all(std::uint64_t failures);
+  // futures.cc
   void must_be_unset(detail::future_name which);
   void take_result(const record& copy, void* result, std::uint32_t bytes);
   [[noreturn]] void throw_failure(std::uint64_t where, const record& copy);
@@ -143,6 +158,7 @@ class worker final : public record_source {
   deque::counters shown_before_;  // at the last reset
   ready_contexts ready_;
   standstill still_;
+  scopes scopes_;
   std::uint32_t last_serial_ = 0;       // of a future made here
   std::vector<std::uint64_t> to_free_;  // futures that last until the end of the run
   bool must_poll_ = false;

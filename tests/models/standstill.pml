@@ -11,7 +11,7 @@
 #define WORKERS 2
 #endif
 #define UNITS 2      /* that are made in all */
-#define CLAIMS 2     /* from one worker: what bounds the run */
+#define CLAIMS 1     /* from one worker: what bounds the run */
 
 byte work[WORKERS];
 byte claims[WORKERS];        /* what thieves took from this worker: part of the word that they claim by */

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -71,7 +72,7 @@ void tree_options(CLI::App& app, arguments& a) {
   const std::string text = e.what();
   if (e.get_name() == "RequiredError") {
     const std::vector<std::string> unknown = app.remaining(true);
-    const char* choices = peers.parsed() ? "fib, uts" : "fib, btc, nqueens, uts, peers";
+    const char* choices = peers.parsed() ? "fib, uts" : "fib, btc, nqueens, uts, pfor, recpfor, lcs, peers";
     if (unknown.empty() || unknown.front().starts_with('-')) refuse(fmt::format("name a program first: {}", choices));
     refuse(fmt::format("{} is not one of {}", unknown.front(), choices));
   }
@@ -117,7 +118,17 @@ arguments parse(int argc, char** argv) {
       ->check(CLI::Range(0, 20));
   auto* uts = app.add_subcommand("uts", "unbalanced tree search");
   tree_options(*uts, a);
-  for (CLI::App* sub : {fib, btc, nqueens, uts}) run_options(*sub, a);
+  auto* pfor = app.add_subcommand("pfor", "parallel loops, one after the other");
+  auto* recpfor = app.add_subcommand("recpfor", "parallel loops at each level of a recursion");
+  for (CLI::App* sub : {pfor, recpfor}) {
+    sub->add_option("--n", a.n, "iterations of a loop")->default_val(1024)->check(CLI::Range(1, 1 << 30));
+    sub->add_option("--k", a.k, "loops")->default_val(5)->check(CLI::Range(1, 1000000));
+    sub->add_option("--m", a.m, "microseconds an iteration")->default_val(10)->check(CLI::Range(0.01, 1e6));
+  }
+  auto* lcs = app.add_subcommand("lcs", "longest common subsequence, by futures");
+  lcs->add_option("--n", a.n, "bytes of each string")->default_val(8192)->check(CLI::Range(1, 1 << 20));
+  lcs->add_option("--c", a.c, "side of the blocks that are not split")->default_val(512)->check(CLI::Range(1, 1024));
+  for (CLI::App* sub : {fib, btc, nqueens, uts, pfor, recpfor, lcs}) run_options(*sub, a);
 
   auto* peers = app.add_subcommand("peers", "the same program on serial, tobi, oneTBB and OpenMP, in turn");
   peers->require_subcommand(1);
@@ -143,7 +154,7 @@ arguments parse(int argc, char** argv) {
 
   a.peers = peers->parsed();
   if (a.peers && peers_fib->count("--repeat") + peers_uts->count("--repeat") == 0) a.repeat = 5;
-  for (const CLI::App* sub : {fib, btc, nqueens, uts, peers_fib, peers_uts}) {
+  for (const CLI::App* sub : {fib, btc, nqueens, uts, pfor, recpfor, lcs, peers_fib, peers_uts}) {
     if (sub->parsed()) a.app = sub->get_name();
   }
   if (a.app == "uts") {
@@ -161,11 +172,15 @@ arguments parse(int argc, char** argv) {
     }
   }
   if (a.app == "btc") check_btc(a);
+  if ((a.app == "recpfor" || a.app == "lcs") && !std::has_single_bit(a.n))
+    refuse("--n: " + a.app + " halves it, so it must be a power of two");
   return a;
 }
 
 std::string describe(const arguments& a) {
   if (a.app == "btc") return fmt::format("depth={} iter={}", a.depth, a.iter);
+  if (a.app == "pfor" || a.app == "recpfor") return fmt::format("n={} k={} m={}us", a.n, a.k, a.m);
+  if (a.app == "lcs") return fmt::format("n={} c={}", a.n, a.c);
   if (a.app == "nqueens" && a.cutoff != 0) return fmt::format("n={} cutoff={}", a.n, a.cutoff);
   if (a.app != "uts") return fmt::format("n={}", a.n);
   if (!a.tree_name.empty()) return "tree=" + a.tree_name;

@@ -79,6 +79,8 @@ void add(statistics& sum, const statistics& one) noexcept {
   sum.evacuated_bytes += one.evacuated_bytes;
   sum.published += one.published;
   sum.taken_back += one.taken_back;
+  for (std::size_t i = 0; i < steal_phases; ++i) sum.steal_cycles[i] += one.steal_cycles[i];
+  sum.suspend_cycles += one.suspend_cycles;
   sum.peak_stack_bytes = std::max(sum.peak_stack_bytes, one.peak_stack_bytes);
 }
 

@@ -7,11 +7,14 @@
 // at `bottom`; thieves take from the other end, oldest first.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "arch/context.hpp"
+#include "arch/cpu.hpp"
+#include "tobi/statistics.hpp"
 
 namespace tobi::tasks {
 
@@ -19,7 +22,15 @@ namespace tobi::tasks {
 struct stolen {
   std::uintptr_t sp = 0;
   std::uintptr_t base = 0;
-  std::uint64_t list = 0;  // steal_result::context
+  std::uint64_t list = 0;                            // steal_result::context
+  std::array<std::uint64_t, steal_phases> cycles{};  // steal_result::taken: by phase, as far as the deque knows
+
+  /// The cycles since MARK are PHASE's; answers the next mark.
+  std::uint64_t spent(steal_phase phase, std::uint64_t mark) noexcept {
+    const std::uint64_t now = arch::cycles();
+    cycles[static_cast<std::size_t>(phase)] += now - mark;
+    return now;
+  }
 };
 
 /// context: not a continuation but a list of suspended tasks that can run (ready.hpp); it is the thief's now.

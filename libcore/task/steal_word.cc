@@ -157,6 +157,7 @@ steal_result steal_word::take_context(int victim, stolen& got) {
 steal_result steal_word::steal(int victim, stolen& got) {
   const transports::region_id heap = net_.heap(victim);
   const std::uint64_t at = word_here_.offset();  // the window has the same offset in every worker's heap region
+  std::uint64_t mark = arch::cycles();
   const op look{op_kind::get, false, heap, at, &line_, window_line_bytes, 0, 0};
   net_.post(victim, {&look, 1});
   net_.complete(victim);
@@ -185,6 +186,7 @@ steal_result steal_word::steal(int victim, stolen& got) {
               0,
               0};
   };
+  mark = got.spent(steal_phase::empty_check, mark);
   const std::uint64_t guess = line_.entry[w.top % ring];
   const op claim[] = {
       {op_kind::compare_swap, true, heap, at, &found_, 8, w.claimed().pack(), line_.word},
@@ -202,6 +204,7 @@ steal_result steal_word::steal(int victim, stolen& got) {
     net_.complete(victim);
   }
 
+  mark = got.spent(steal_phase::steal, mark);
   ack_ = (w.top + 1) & index_mask;
   const op after[] = {
       {op_kind::put, false, heap, at + offsetof(steal_window, ack) + w.top % ring * 8, &ack_, 8, 0, 0},
@@ -210,7 +213,9 @@ steal_result steal_word::steal(int victim, stolen& got) {
   // Ask for the next entry now, so that the next thief need not wait for it.
   net_.post(victim, {after, w.size() == 1 ? 2u : 1u});
   const std::uintptr_t sp = stack_high_ - entry.offset;
-  got = {sp, sp + entry.bytes, 0};
+  got.spent(steal_phase::unlock, mark);
+  got.sp = sp;
+  got.base = sp + entry.bytes;
   return steal_result::taken;
 }
 

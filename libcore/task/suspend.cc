@@ -55,6 +55,7 @@ std::uintptr_t worker::restore(location where, std::uint64_t& next) {
 // The greedy join's second half, on the scheduler's stack: CLUSTER 2022, figure 4, lines 44 to 50. Answers the stack
 // pointer to enter next, or 0 when the region is empty now.
 std::uintptr_t worker::suspend_task() {
+  const std::uint64_t begin = arch::cycles();
   const std::uintptr_t sp = tobi_hot.suspended_sp;
   const std::uintptr_t base = deque_->task_base();
   std::uintptr_t parent = 0;
@@ -79,6 +80,7 @@ std::uintptr_t worker::suspend_task() {
     return sp;
   }
   ++counts_.outstanding_joins;
+  counts_.suspend_cycles += arch::cycles() - begin;
   still_.waits();
   if (parent == 0) return 0;
   auto* frame = reinterpret_cast<arch::saved_frame*>(parent);

@@ -132,6 +132,7 @@ steal_result the::steal(int victim, stolen& got) {
   };
   const op unlock{op_kind::compare_swap, false, heap, lock_at, &released_, 8, 0, 1};
 
+  std::uint64_t mark = arch::cycles();
   const op look = get_op(heap, at, seen_, sizeof seen_);
   round_trip({&look, 1});
   if (const std::uint64_t list = seen_[3]; list != 0) {
@@ -143,9 +144,11 @@ steal_result the::steal(int victim, stolen& got) {
   if (static_cast<std::int64_t>(seen_[2] - seen_[1]) <= 0) return steal_result::empty;
   if (seen_[0] != 0) return steal_result::lost_race;
 
+  mark = got.spent(steal_phase::empty_check, mark);
   const op lock{op_kind::compare_swap, false, heap, lock_at, &found_, 8, 1, 0};
   round_trip({&lock, 1});
   if (found_ != 0) return steal_result::lost_race;
+  mark = got.spent(steal_phase::lock, mark);
 
   round_trip({&look, 1});
   head_ = seen_[1] + 1;
@@ -163,10 +166,14 @@ steal_result the::steal(int victim, stolen& got) {
   round_trip({&fetch, 1});
   const window_entry entry = window_entry::unpack(entry_);
   const std::uintptr_t sp = stack_high_ - entry.offset;
+  mark = got.spent(steal_phase::steal, mark);
   const op copy = get_op(net_.stack(victim), stack_bytes_ - entry.offset, reinterpret_cast<void*>(sp), entry.bytes);
   round_trip({&copy, 1});
+  mark = got.spent(steal_phase::stack_transfer, mark);
   net_.post(victim, {&unlock, 1});
-  got = {sp, sp + entry.bytes, 0};
+  got.spent(steal_phase::unlock, mark);
+  got.sp = sp;
+  got.base = sp + entry.bytes;
   return steal_result::taken;
 }
 

@@ -180,6 +180,7 @@ bool worker::steal_once() {
       ++counts_.steals_failed;
       return false;
   }
+  const std::uint64_t mark = arch::cycles();
   still_.took();
   ++counts_.steals_ok;
   counts_.steal_time += arch::now_ns() - begin_ns;
@@ -191,6 +192,8 @@ bool worker::steal_once() {
   deque_->reset(got.base, frame->die_record);
   scopes_.entered(frame->finish);
   begin_task();
+  got.spent(steal_phase::resume, mark);
+  for (std::size_t i = 0; i < steal_phases; ++i) counts_.steal_cycles[i] += got.cycles[i];
   tobi_enter(got.sp);
   after_leave();
   return true;

@@ -72,7 +72,9 @@ void tree_options(CLI::App& app, arguments& a) {
   const std::string text = e.what();
   if (e.get_name() == "RequiredError") {
     const std::vector<std::string> unknown = app.remaining(true);
-    const char* choices = peers.parsed() ? "fib, uts" : "fib, btc, nqueens, uts, pfor, recpfor, lcs, peers";
+    const char* choices =
+        peers.parsed() ? "fib, uts"
+                       : "fib, btc, nqueens, uts, pfor, recpfor, lcs, frames, fork-cost, space, steal-breakdown, peers";
     if (unknown.empty() || unknown.front().starts_with('-')) refuse(fmt::format("name a program first: {}", choices));
     refuse(fmt::format("{} is not one of {}", unknown.front(), choices));
   }
@@ -90,6 +92,14 @@ void check_tree(const tree& t) {
   if (t.type == tree_type::balanced && std::floor(t.b0) > 1 &&
       t.gen_max * std::log2(std::floor(t.b0)) > 64 - tree_count::depth_bits)
     refuse(fmt::format("a balanced tree with -b {} and -d {} has more leaves than a run can count", t.b0, t.gen_max));
+}
+
+// The subcommands share one --n, and the last one's default would be everybody's.
+void take_default(const CLI::App& app, const std::string& chosen, std::uint64_t& n) {
+  const CLI::App* sub = app.get_subcommand(chosen);
+  if (!sub->parsed()) return;
+  const CLI::Option* option = sub->get_option_no_throw("--n");
+  if (option != nullptr && option->count() == 0) n = std::stoull(option->get_default_str());
 }
 
 // Answers that do not fit 64 bits are not computed.
@@ -130,6 +140,24 @@ arguments parse(int argc, char** argv) {
   lcs->add_option("--c", a.c, "side of the blocks that are not split")->default_val(512)->check(CLI::Range(1, 1024));
   for (CLI::App* sub : {fib, btc, nqueens, uts, pfor, recpfor, lcs}) run_options(*sub, a);
 
+  auto* frames = app.add_subcommand("frames", "fib in frames on the heap, as X10 has them, and in place; in turn");
+  frames->add_option("--n", a.n, "which number")->default_val(27)->check(CLI::Range(2, 45));
+  auto* fork_cost = app.add_subcommand("fork-cost", "cycles of a fork and its join, on one worker");
+  fork_cost->add_option("--n", a.n, "forks")->default_val(1000000)->check(CLI::Range(1000, 1000000000));
+  auto* space = app.add_subcommand("space", "stack and address space used, and what iso-address would reserve");
+  space->add_option("--iso-stack", a.iso_stack, "bytes of a thread's stack under iso-address")
+      ->default_val(16384)
+      ->check(CLI::Range(4096, 1 << 30));
+  auto* breakdown = app.add_subcommand("steal-breakdown", "what a steal spends its time on, for each deque");
+  breakdown->add_option("--n", a.n, "pairs of tasks, one of which is to be stolen")
+      ->default_val(20000)
+      ->check(CLI::Range(100, 100000000));
+  const std::vector<CLI::App*> measures{frames, fork_cost, space, breakdown};
+  for (CLI::App* sub : measures) {
+    common_options(*sub, a);
+    sub->get_option("--repeat")->description("measured runs (default: 5)");
+  }
+
   auto* peers = app.add_subcommand("peers", "the same program on serial, tobi, oneTBB and OpenMP, in turn");
   peers->require_subcommand(1);
   auto* peers_fib = peers->add_subcommand("fib", "Fibonacci numbers");
@@ -157,6 +185,13 @@ arguments parse(int argc, char** argv) {
   for (const CLI::App* sub : {fib, btc, nqueens, uts, pfor, recpfor, lcs, peers_fib, peers_uts}) {
     if (sub->parsed()) a.app = sub->get_name();
   }
+  for (const CLI::App* sub : measures) {
+    if (!sub->parsed()) continue;
+    a.app = sub->get_name();
+    a.measure = true;
+    if (sub->count("--repeat") == 0) a.repeat = 5;
+  }
+  take_default(app, a.app, a.n);
   if (a.app == "uts") {
     const bool own_flags =
         uts->parsed() && uts->count_all() > 1 && a.tree_name.empty() &&

@@ -42,6 +42,9 @@ struct tree;
 namespace parallel {
 std::uint64_t fib(std::uint64_t n);
 std::uint64_t btc(std::uint64_t depth, std::uint64_t iter);
+/// The same, with the state of each call saved in frames of the heap before its async; PROCESS is this one's number.
+std::uint64_t fib_in_heap_frames(std::uint64_t n);
+void heap_frames_prepare(int process);
 /// The last CUTOFF rows of a board are searched without tasks.
 std::uint64_t nqueens(std::uint64_t n, std::uint64_t cutoff);
 /// Every process calls it before the run; the root task then calls uts().

@@ -13,14 +13,14 @@ right() {  # the rule's end, answer, settings and arguments
 # K N iterations; K N log2 N + N; the length that the plain table by rows gives (which --verify computes).
 for workers in 1 2 4; do
   right "pfor on $workers workers" 1280 "$bench" pfor --n 256 --m 1 --workers $workers
-  right "recpfor on $workers workers" 2304 "$bench" recpfor --n 64 --m 1 --workers $workers
+  right "recpfor on $workers workers" 1984 "$bench" recpfor --n 64 --m 1 --workers $workers
   right "lcs on $workers workers" 223 "$bench" lcs --n 2048 --c 128 --workers $workers
   right "lcs with many futures on $workers workers" 464 "$bench" lcs --n 4096 --c 64 --workers $workers
   right "lcs with the deque of the paper on $workers workers" 464 TOBI_DEQUE=the "$bench" lcs --n 4096 --c 64 --workers $workers
 done
-right "lcs of one block" 112 "$bench" lcs --n 1024 --c 1024 --workers 2
+right "lcs of one block" 107 "$bench" lcs --n 1024 --c 1024 --workers 2
 right "lcs where each continuation moves" 223 TOBI_DEBUG_MIGRATE=1 "$bench" lcs --n 2048 --c 128 --workers 2
-for app in "pfor --n 256 --m 1:1280" "recpfor --n 64 --m 1:2304" "lcs --n 2048 --c 128:223"; do
+for app in "pfor --n 256 --m 1:1280" "recpfor --n 64 --m 1:1984" "lcs --n 2048 --c 128:223"; do
   right "${app%%:*} without the runtime" "${app##*:}" "$bench" ${app%%:*} --serial
   right "${app%%:*} between two nodes over sim" "${app##*:}" TOBI_NODES=2 TOBI_TRANSPORT=sim "$bench" ${app%%:*} --workers 4
   right "${app%%:*} over sim, whose targets must poll" "${app##*:}" TOBI_TRANSPORT=sim TOBI_SIM=manual,nochain "$bench" ${app%%:*} --workers 2

@@ -29,6 +29,12 @@ class remote_objects {
   /// Frees what others have marked; answers how many.
   std::size_t collect() noexcept;
 
+  /// visit(object, bytes) for each object that is held, freed ones that were not collected yet included.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const header* h = list_.next; h != &list_; h = h->next) visit(static_cast<const void*>(h + 1), h->bytes);
+  }
+
   [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
   [[nodiscard]] std::size_t held_objects() const noexcept { return held_objects_; }
 

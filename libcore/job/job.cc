@@ -256,8 +256,8 @@ std::vector<int> job::distances() const {
 
 void job::start_worker() {
   choice_ = std::make_unique<tasks::victims>(rank(), distances(), static_cast<std::uint64_t>(rank()) + 1);
-  tasks::this_worker().start({net_.get(), objects_.get(), &control_->window, &control_->the, segment_.stack_low(),
-                              segment_.stack_high(), slot_memory_, choice_.get(),
+  tasks::this_worker().start({net_.get(), objects_.get(), &control_->window, &control_->board, &control_->the,
+                              segment_.stack_low(), segment_.stack_high(), slot_memory_, choice_.get(),
                               settings_.deque == base::deque_kind::the, settings_.stats, settings_.debug_migrate,
                               crowded_});
 }

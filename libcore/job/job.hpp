@@ -31,6 +31,7 @@ struct control_block {
     std::uint64_t epoch;   // of the last run whose end was told here
     std::uint64_t result;  // location of a root_result
   } notice;
+  tasks::idle_board board;
   alignas(64) std::uint64_t arrived[barrier_rounds];  // barrier: generation that the partner of a round has reached
   alignas(64) statistics counted;                     // published for stats()
   alignas(64) trace_words trace;                      // TOBI_TRACE

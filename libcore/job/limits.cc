@@ -74,10 +74,13 @@ void add(statistics& sum, const statistics& one) noexcept {
   sum.steal_time += one.steal_time;
   sum.steal_round_trips += one.steal_round_trips;
   sum.stolen_bytes += one.stolen_bytes;
+  sum.contexts_stolen += one.contexts_stolen;
   sum.evacuations += one.evacuations;
   sum.evacuated_bytes += one.evacuated_bytes;
   sum.published += one.published;
   sum.taken_back += one.taken_back;
+  for (std::size_t i = 0; i < steal_phases; ++i) sum.steal_cycles[i] += one.steal_cycles[i];
+  sum.suspend_cycles += one.suspend_cycles;
   sum.peak_stack_bytes = std::max(sum.peak_stack_bytes, one.peak_stack_bytes);
 }
 
@@ -98,6 +101,7 @@ void print_statistics(const statistics& all, int workers) {
   real("round trips a steal", all.round_trips_a_steal(), "");
   real("stolen stack, mean",
        all.steals_ok == 0 ? 0 : static_cast<double>(all.stolen_bytes) / static_cast<double>(all.steals_ok), "bytes");
+  count("ready tasks stolen", all.contexts_stolen);
   count("evacuations", all.evacuations);
   count("published", all.published);
   count("taken back", all.taken_back);

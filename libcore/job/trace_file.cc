@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::array<std::string_view, tasks::event_kinds> kind_names{"run",   "task",   "idle",    "steal", "suspend",
                                                                       "ready", "resume", "publish", "wait"};
-constexpr std::array<std::string_view, tasks::steal_phases> phase_names{"look", "lock", "claim", "entry", "copy"};
+constexpr std::array<std::string_view, steal_phases> phase_names{"empty_check",    "lock",   "steal",
+                                                                 "stack_transfer", "unlock", "resume"};
 
 // The viewer takes a thread whose number is its process's for the main thread: the two kinds of numbers are kept apart.
 constexpr int first_process = 1'000'000;
@@ -66,6 +67,7 @@ void rank_facts(std::string& text, std::size_t rank, const trace_rank& r) {
   field(text, "steals_ok", r.totals.steals_ok);
   field(text, "steals_empty", r.totals.steals_empty);
   field(text, "steals_lost_race", r.totals.steals_lost_race);
+  field(text, "contexts_stolen", r.totals.contexts_stolen);
   field(text, "stolen_bytes", r.totals.stolen_bytes);
   for (const event_kind k : {event_kind::run, event_kind::task, event_kind::suspend, event_kind::ready,
                              event_kind::resume, event_kind::publish, event_kind::wait}) {
@@ -147,14 +149,15 @@ void trace_encoder::event(int rank, const tasks::event& e) {
   }
   switch (e.kind) {
     case event_kind::steal: {
-      const bool ok = e.result == steal_result::taken;
+      const bool context = e.result == steal_result::context;
+      const bool ok = e.result == steal_result::taken || context;
       text_.append(",\"args\":{\"victim\":");
       number(text_, static_cast<std::uint64_t>(e.peer));
       text_.append(",\"result\":");
-      quoted(text_, ok ? "success" : e.result == steal_result::empty ? "empty" : "lost race");
+      quoted(text_, context ? "context" : ok ? "success" : e.result == steal_result::empty ? "empty" : "lost race");
       if (ok) {
-        field(text_, "bytes", e.value);
-        for (std::size_t p = 0; p < tasks::steal_phases; ++p) {
+        if (!context) field(text_, "bytes", e.value);
+        for (std::size_t p = 0; p < steal_phases; ++p) {
           if (e.phase_ns[p] == 0) continue;
           text_.append(",\"").append(phase_names[p]).append("_ns\":");
           number(text_, e.phase_ns[p]);

@@ -7,11 +7,14 @@
 // at `bottom`; thieves take from the other end, oldest first.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "arch/context.hpp"
+#include "arch/cpu.hpp"
+#include "tobi/statistics.hpp"
 
 namespace tobi::tasks {
 
@@ -19,9 +22,19 @@ namespace tobi::tasks {
 struct stolen {
   std::uintptr_t sp = 0;
   std::uintptr_t base = 0;
+  std::uint64_t list = 0;                            // steal_result::context
+  std::array<std::uint64_t, steal_phases> cycles{};  // steal_result::taken: by phase, as far as the deque knows
+
+  /// The cycles since MARK are PHASE's; answers the next mark.
+  std::uint64_t spent(steal_phase phase, std::uint64_t mark) noexcept {
+    const std::uint64_t now = arch::cycles();
+    cycles[static_cast<std::size_t>(phase)] += now - mark;
+    return now;
+  }
 };
 
-enum class steal_result : std::uint8_t { taken, empty, lost_race };
+/// context: not a continuation but a list of suspended tasks that can run (ready.hpp); it is the thief's now.
+enum class steal_result : std::uint8_t { taken, context, empty, lost_race };
 
 class deque {
  public:
@@ -57,6 +70,11 @@ class deque {
   virtual void push_again() noexcept = 0;
   /// True when every frame that was taken has also been copied: the region may be overwritten.
   [[nodiscard]] virtual bool quiet() const noexcept = 0;
+  /// How many continuations thieves have ever taken, modulo 2^24. The region is empty and quiet, so it stays what it is
+  /// until the owner runs something again.
+  [[nodiscard]] virtual std::uint64_t claimed() noexcept = 0;
+  /// Where this worker shows suspended tasks that can run: steal() of the others looks there too.
+  [[nodiscard]] virtual std::uint64_t& ready_word() noexcept = 0;
 
   // --- thief: its own region is empty and quiet ------------------------------------------------------
   virtual steal_result steal(int victim, stolen& got) = 0;

@@ -1,5 +1,6 @@
 // The C names: what the assembly and the templates of the public headers call.
 #include "libcore/task/worker.hpp"
+#include "tobi/finish.hpp"
 #include "tobi/future.hpp"
 #include "tobi/task.hpp"
 
@@ -25,14 +26,26 @@ void tobi_task_failed(void* cfa) noexcept { this_worker().task_failed(reinterpre
 void tobi_join(handle* h, void* result, std::uint32_t bytes) { this_worker().join(h->record, result, bytes); }
 void tobi_abandon(handle* h) noexcept { this_worker().abandon(h->record); }
 
-std::uint64_t tobi_future_create(std::uint32_t consumers) noexcept { return this_worker().future_create(consumers); }
-void tobi_future_set(std::uint64_t record, const void* value, std::uint32_t bytes) noexcept {
-  this_worker().future_set(record, value, bytes);
+future_name tobi_future_create(std::uint32_t consumers, int promise) noexcept {
+  return this_worker().future_create(consumers, promise != 0);
 }
-void tobi_future_fail(std::uint64_t record) noexcept { this_worker().future_fail(record); }
-void tobi_future_join(std::uint64_t record, void* value, std::uint32_t bytes) {
-  this_worker().future_join(record, value, bytes);
+void tobi_future_set(future_name which, const void* value, std::uint32_t bytes, int checked) noexcept {
+  this_worker().future_set(which, value, bytes, checked != 0);
 }
+void tobi_future_fail(future_name which, int checked) noexcept { this_worker().future_fail(which, checked != 0); }
+void tobi_future_join(future_name which, void* value, std::uint32_t bytes) {
+  this_worker().future_join(which, value, bytes);
+}
+
+void tobi_finish_begin(scope_marker* marker) noexcept { this_worker().finish_begin(*marker); }
+void tobi_finish_fail(std::uint64_t finish) noexcept { this_worker().finish_fail(finish); }
+void tobi_finish_end(scope_marker* marker) { this_worker().finish_end(*marker); }
+std::uint64_t tobi_async_finish() noexcept { return this_worker().async_finish(); }
+void tobi_async_begin(scope_marker* marker, std::uint64_t finish) noexcept {
+  this_worker().async_begin(*marker, finish);
+}
+void tobi_async_end(scope_marker* marker) noexcept { this_worker().scope_end(*marker); }
+void tobi_async_parted(handle* h, std::uint64_t finish) noexcept { this_worker().async_parted(h->record, finish); }
 
 }  // extern "C"
 

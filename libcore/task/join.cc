@@ -20,11 +20,19 @@ namespace tobi::tasks {
 using transports::op;
 using transports::op_kind;
 
+// A record is completed once. A task's is, by the task; so this is a future's.
+[[noreturn]] static void set_twice(std::uint32_t serial, int rank) {
+  base::fatal("the future #" + std::to_string(serial) + " of rank " + std::to_string(rank) +
+              " was set twice: a promise is set once, by one task.");
+}
+
 std::uint64_t worker::make_record() noexcept {
   auto* fresh = static_cast<record*>(parts_.objects->allocate(sizeof(record)));
   if (fresh == nullptr) return 0;
   fresh->word = 0;
-  fresh->consumers = 1;
+  fresh->shares = 1;
+  fresh->status = record_status::value;
+  fresh->serial = 0;
   return parts_.net->here(fresh).word;
 }
 
@@ -50,13 +58,14 @@ void worker::free_object(location where) noexcept {
 }
 
 // The child's side: CLUSTER 2022, figure 4, DIE. One atomic when nobody waits yet.
-void worker::complete(std::uint64_t where, record_status status, const void* value, std::uint32_t bytes) noexcept {
+void worker::complete(std::uint64_t where, record_status status, const void* value, std::uint32_t bytes,
+                      std::uint32_t serial) noexcept {
   fabric& net = *parts_.net;
   const location at{where};
   record made;
   std::uint64_t elsewhere = 0;
   made.status = status;
-  made.bytes = bytes;
+  made.serial = serial;
   if (bytes > sizeof made.value) {
     void* big = parts_.objects->allocate(bytes);
     if (big == nullptr) {
@@ -85,27 +94,58 @@ void worker::complete(std::uint64_t where, record_status status, const void* val
     net.complete(at.rank());
   }
   while (found != 0) {
+    if (found == record_done) set_twice(made.serial, at.rank());
     const std::uint64_t waiters = found;
     found = net.compare_swap(at, waiters, record_done);
+    if (found == waiters && (waiters & waiter_is_finish) != 0) {
+      free_object(at);
+      strand_ended(waiters & ~location_tags);
+      return;
+    }
     if (found == waiters) {
-      wake(waiters);
+      // The waiters are this worker's. When the completing task has died the scheduler lets the first one go on at once
+      // and shows the others to thieves; a task that goes on itself shows them all (future_set).
+      if (tracing != nullptr) trace_ready(waiters);
+      ready_.push(waiters);
       return;
     }
   }
 }
 
-// The waiters become this worker's: the scheduler takes the last one pushed at once when the completing task has died.
-void worker::wake(std::uint64_t waiters) {
+// For the tracer alone: each task of the list can go on now.
+void worker::trace_ready(std::uint64_t waiters) {
   for (std::uint64_t w = waiters; w != 0;) {
     const location where{w & ~location_tags};
+    tracing->ready(where.word);
     std::uint64_t next = 0;
     if ((w & waiter_has_next) != 0) {
       parts_.net->get({where.rank(), where.offset() + offsetof(image, next)}, &next, sizeof next);
     }
-    ready_.push_back(where.word);
-    if (tracing != nullptr) tracing->ready(where.word);
     w = next;
   }
+}
+
+// The same, and a claim in the same chain: SHARES is what they were before.
+bool worker::look(std::uint64_t where, std::uint64_t& shares, record& copy) {
+  fabric& net = *parts_.net;
+  const location at{where};
+  const location shares_at{at.rank(), at.offset() + offsetof(record, shares)};
+  if (net.is_local(at)) {
+    shares = net.fetch_add(shares_at, ~one_claim + 1);
+    const bool done = finished(where, copy);
+    if (!done) std::memcpy(&copy, net.local(at), sizeof copy);
+    return done;
+  }
+  std::uint64_t word = 0;
+  const transports::region_id heap = net.heap(at.rank());
+  const op all[] = {
+      {op_kind::fetch_add, false, heap, shares_at.offset(), &shares, 8, ~one_claim + 1, 0},
+      {op_kind::get, false, heap, at.offset(), &word, 8, 0, 0},
+      {op_kind::get, false, heap, at.offset(), &copy, sizeof copy, 0, 0},
+  };
+  net.post(at.rank(), all);
+  net.complete(at.rank());
+  return word == record_done;
 }
 
 // Whether the record at WHERE is done; if so COPY is what it says. A remote read may take the bytes of a line in any
@@ -131,7 +171,10 @@ bool worker::finished(std::uint64_t where, record& copy) {
 
 void worker::wait_for(std::uint64_t where, record& copy) {
   keep_moving();
-  if (finished(where, copy)) return;
+  if (!finished(where, copy)) suspend_for(where, copy);
+}
+
+void worker::suspend_for(std::uint64_t where, record& copy) {
   waiting_for_ = where;
   left_ = left::suspended;
   tobi_suspend();
@@ -142,11 +185,10 @@ void worker::wait_for(std::uint64_t where, record& copy) {
 
 // Gives up this join's share in the record.
 void worker::consume(std::uint64_t where, const record& copy) noexcept {
-  if (copy.consumers == 0) return;
-  if (copy.consumers > 1 &&
-      parts_.net->fetch_add({location{where}.rank(), location{where}.offset() + offsetof(record, consumers)},
-                            ~std::uint64_t{0}) != 1) {
-    return;
+  if (copy.readings() == 0) return;
+  if (copy.readings() > 1) {
+    const location shares{location{where}.rank(), location{where}.offset() + offsetof(record, shares)};
+    if ((parts_.net->fetch_add(shares, ~std::uint64_t{0}) & 0xffffffffu) != 1) return;
   }
   if (copy.status != record_status::value) {  // a large result or a failure, in an object of its own
     std::uint64_t elsewhere = 0;
@@ -240,35 +282,6 @@ std::uint64_t worker::keep_failure() noexcept {
   } catch (...) {
   }
   return parts_.net->here(kept).word;
-}
-
-std::uint64_t worker::future_create(std::uint32_t consumers) noexcept {
-  const std::uint64_t made = need_record();
-  static_cast<record*>(parts_.net->local(location{made}))->consumers = consumers;
-  if (consumers == 0) to_free_.push_back(made);
-  return made;
-}
-
-void worker::future_set(std::uint64_t where, const void* value, std::uint32_t bytes) noexcept {
-  complete(where, record_status::value, value, bytes);
-}
-
-void worker::future_fail(std::uint64_t where) noexcept {
-  const std::uint64_t kept = keep_failure();
-  complete(where, record_status::error, &kept, sizeof kept);
-}
-
-void worker::future_join(std::uint64_t where, void* value, std::uint32_t bytes) {
-  record copy;
-  wait_for(where, copy);
-  if (copy.status == record_status::error) throw_failure(where, copy);
-  take_result(copy, value, bytes);
-  consume(where, copy);
-}
-
-void worker::end_of_run() noexcept {
-  for (const std::uint64_t where : to_free_) drop_record(where);
-  to_free_.clear();
 }
 
 }  // namespace tobi::tasks

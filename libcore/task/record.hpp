@@ -10,42 +10,60 @@
 // Invariants: word goes 0 -> waiter* -> done and never back, so each waiter is resumed exactly once: by the one
 // compare-and-swap that replaced its location with `done`. The value is written before `done` (same chain, or a
 // release). A record is freed by the last join that read it, and nobody reads it later.
+//
+// A future's record counts twice, in one word: the claims that its consumers still have, and the readings that are to
+// come. A join claims with its first look, in the same chain, so that one too many is found at once and costs no round
+// trip; the last reading frees. The memory of a freed record keeps what it said until it is used again, and then has
+// another serial number: a join or a set that comes too late finds no claim, `done`, or a number that is not its own.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace tobi::tasks {
 
 inline constexpr std::uint64_t record_done = 1;
-inline constexpr std::uint64_t waiter_has_next = 2;  // tag on a waiter's location: another one waits behind it
+inline constexpr std::uint64_t waiter_has_next = 2;   // tag on a waiter's location: another one waits behind it
+inline constexpr std::uint64_t waiter_is_finish = 4;  // tag: not a task waits but a finish (finishes.cc)
 inline constexpr std::uint64_t location_tags = 15;
 
-/// What the value bytes of a record are.
-enum class record_status : std::uint32_t { value, remote_value, error };
+/// What the value bytes of a record are; until it is done, what it was made for.
+enum class record_status : std::uint32_t { value, remote_value, error, spawned, promised, finishing };
 
 struct record {
   std::uint64_t word;
-  std::uint64_t consumers;  // joins to come; 0: until the end of the run
+  std::uint64_t shares;  // {claims:32, readings:32} to come; no readings: until the end of the run
   record_status status;
-  std::uint32_t bytes;
-  std::byte value[40];  // status value: the result; else the location of a remote object with it
+  std::uint32_t serial;  // of a future, among those of its maker; 0: of a task
+  std::byte value[40];   // status value: the result; else the location of a remote object with it
+
+  [[nodiscard]] std::uint64_t readings() const noexcept { return shares & 0xffffffffu; }
 };
 static_assert(sizeof(record) == 64);
+inline constexpr std::uint64_t one_claim = std::uint64_t{1} << 32;
+
+/// "the promise #3 of rank 0, which nobody has set": a record that RANK made, for messages about what waits for it.
+std::string describe(const record& what, int rank);
 
 /// The head of an evacuated stack; the bytes of [sp, sp + bytes) follow it.
 struct alignas(16) image {
   std::uint64_t sp;
   std::uint64_t bytes;
-  std::uint64_t die_record;  // where the task that ends at the top of these frames completes
-  std::uint64_t next;        // the next waiter of the same record, or 0
+  std::uint64_t die_record;   // where the task that ends at the top of these frames completes
+  std::uint64_t next;         // the next waiter of the same record, or 0
+  std::uint64_t waiting_for;  // the record, or 0
+  std::uint64_t finish;       // the one around the task
+  std::uint64_t mark;         // image_mark, and its own location: what this object is, for who looks over all of them
 };
+inline constexpr std::uint64_t image_mark = 0x746f62692d696d67;  // "tobi-img"
 
 /// What is kept of an exception until the join. A handle or record that holds one says so by a tag or by its status.
 struct failure {
   char type_name[120];
   char message[200];
   std::int32_t rank;
+  std::uint64_t next;  // of the same finish
 };
 inline constexpr std::uint64_t failure_tag = 1;  // in handle::record: the location of a failure, not of a record
 

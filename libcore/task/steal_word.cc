@@ -90,6 +90,7 @@ bool steal_word::publish_one() noexcept {
   }
   frame->record = made;
   frame->die_record = newest_record_;
+  frame->finish = records_.finish_at(*split_);
   const window_entry entry{index, entry_kind::in_place, split_[-1] - *split_, stack_high_ - *split_};
   atomic(window_.entry[index % ring]).store(entry.pack(), std::memory_order_relaxed);
 
@@ -138,14 +139,34 @@ bool steal_word::quiet() const noexcept {
   return true;
 }
 
+std::uint64_t steal_word::claimed() noexcept { return window_word::unpack(load_word()).top; }
+
+steal_result steal_word::take_context(int victim, stolen& got) {
+  const transports::region_id heap = net_.heap(victim);
+  const std::uint64_t at = word_here_.offset();
+  const op claim{op_kind::compare_swap, false, heap, at + offsetof(steal_window, ready), &found_, 8, 0, line_.ready};
+  net_.post(victim, {&claim, 1});
+  net_.complete(victim);
+  if (found_ != line_.ready) return steal_result::lost_race;
+  if (line_.busy != 0) {  // there may be more of them, which the owner shows at its next fork
+    const op ring_bell{
+        op_kind::put, false, heap, at + offsetof(steal_window, doorbell), const_cast<std::uint8_t*>(&rung), 1, 0, 0};
+    net_.post(victim, {&ring_bell, 1});
+  }
+  got.list = found_;
+  return steal_result::context;
+}
+
 steal_result steal_word::steal(int victim, stolen& got) {
   const transports::region_id heap = net_.heap(victim);
   const std::uint64_t at = word_here_.offset();  // the window has the same offset in every worker's heap region
+  std::uint64_t mark = arch::cycles();
   const op look{op_kind::get, false, heap, at, &line_, window_line_bytes, 0, 0};
   net_.post(victim, {&look, 1});
   net_.complete(victim);
-  if (tracing != nullptr) tracing->phase(steal_phase::look);
 
+  // First what its owner has put aside: the frames of its forks it can run itself at no cost.
+  if (line_.ready != 0) return take_context(victim, got);
   const window_word w = window_word::unpack(line_.word);
   if (w.size() == 0) {
     if (line_.busy != 0 && (line_.doorbell & 0xff) == 0) {
@@ -168,6 +189,7 @@ steal_result steal_word::steal(int victim, stolen& got) {
               0,
               0};
   };
+  mark = got.spent(steal_phase::empty_check, mark);
   const std::uint64_t guess = line_.entry[w.top % ring];
   const op claim[] = {
       {op_kind::compare_swap, true, heap, at, &found_, 8, w.claimed().pack(), line_.word},
@@ -176,7 +198,6 @@ steal_result steal_word::steal(int victim, stolen& got) {
   };
   net_.post(victim, claim);
   net_.complete(victim);
-  if (tracing != nullptr) tracing->phase(steal_phase::claim);
   if (found_ != line_.word) return steal_result::lost_race;
   if (entry_now_ != guess) [[unlikely]] {
     // The line gave us W from after, and the entry from before, the owner took this index back and published it anew.
@@ -184,9 +205,9 @@ steal_result steal_word::steal(int victim, stolen& got) {
     const op again = frames_of(entry);
     net_.post(victim, {&again, 1});
     net_.complete(victim);
-    if (tracing != nullptr) tracing->phase(steal_phase::copy);
   }
 
+  mark = got.spent(steal_phase::steal, mark);
   ack_ = (w.top + 1) & index_mask;
   const op after[] = {
       {op_kind::put, false, heap, at + offsetof(steal_window, ack) + w.top % ring * 8, &ack_, 8, 0, 0},
@@ -195,7 +216,9 @@ steal_result steal_word::steal(int victim, stolen& got) {
   // Ask for the next entry now, so that the next thief need not wait for it.
   net_.post(victim, {after, w.size() == 1 ? 2u : 1u});
   const std::uintptr_t sp = stack_high_ - entry.offset;
-  got = {sp, sp + entry.bytes};
+  got.spent(steal_phase::unlock, mark);
+  got.sp = sp;
+  got.base = sp + entry.bytes;
   return steal_result::taken;
 }
 

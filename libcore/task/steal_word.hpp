@@ -6,6 +6,7 @@
 //
 // Thief, two dependent round trips:
 //   1. get the window's line. Nothing there: ring the bell if the victim is busy, and give up: nothing was changed.
+//      A list of suspended tasks there: take it (ready.hpp), which is another matter than the steps below.
 //   2. one chain: compare-and-swap W (top+1, tag+1), then get the entry again, then the frames that the first reading
 //   named, to
 //      the same addresses here. The second reading is the one that counts: an index that was taken back and published
@@ -36,6 +37,11 @@ class record_source {
   /// The location word of a fresh record, or 0 when the heap is exhausted.
   virtual std::uint64_t make_record() noexcept = 0;
   virtual void drop_record(std::uint64_t record) noexcept = 0;
+  /// What a frame saved at SP takes with it beside its record: the finish around it, or 0.
+  [[nodiscard]] virtual std::uint64_t finish_at(std::uintptr_t sp) const noexcept {
+    (void)sp;
+    return 0;
+  }
 };
 
 class steal_word final : public deque {
@@ -57,9 +63,12 @@ class steal_word final : public deque {
   [[nodiscard]] std::uintptr_t task_base() const noexcept override { return slots_.top_sp(); }
   [[nodiscard]] std::uint64_t die_record() const noexcept override { return newest_record_; }
   [[nodiscard]] bool quiet() const noexcept override;
+  [[nodiscard]] std::uint64_t claimed() noexcept override;
+  [[nodiscard]] std::uint64_t& ready_word() noexcept override { return window_.ready; }
   steal_result steal(int victim, stolen& got) override;
 
  private:
+  steal_result take_context(int victim, stolen& got);
   [[nodiscard]] std::uint64_t load_word() const noexcept;
   bool change_word(std::uint64_t seen, window_word wanted) noexcept;
   [[nodiscard]] bool acknowledged(std::uint64_t index) const noexcept;

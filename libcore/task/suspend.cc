@@ -30,17 +30,21 @@ std::uint64_t worker::evacuate(std::uintptr_t sp, std::uintptr_t base, std::uint
     base::fatal("the registered heap is full: no room to evacuate a stack of " + std::to_string(base - sp) +
                 " bytes; raise TOBI_HEAP_SIZE.");
   }
-  *saved = image{sp, base - sp, die_record, 0};
+  const std::uint64_t where = parts_.net->here(saved).word;
+  *saved = image{sp, base - sp, die_record, 0, 0, scopes_.at(sp), image_mark ^ where};
   std::memcpy(saved + 1, reinterpret_cast<const void*>(sp), base - sp);
   ++counts_.evacuations;
   counts_.evacuated_bytes += base - sp;
-  return parts_.net->here(saved).word;
+  return where;
 }
 
-std::uintptr_t worker::restore(location where) {
+std::uintptr_t worker::restore(location where, std::uint64_t& next) {
   fabric& net = *parts_.net;
   image head;
   net.get(where, &head, sizeof head);
+  next = head.next;
+  scopes_.entered(head.finish);
+  if (head.waiting_for != 0) still_.goes_on();
   const std::uintptr_t base = head.sp + head.bytes;
   expose(base);
   net.get({where.rank(), where.offset() + sizeof head}, reinterpret_cast<void*>(head.sp), head.bytes);
@@ -53,6 +57,7 @@ std::uintptr_t worker::restore(location where) {
 // pointer to enter next, or 0 when the region is empty now.
 std::uintptr_t worker::suspend_task() {
   const std::uint64_t begin_ns = tracing != nullptr ? tracer::now() : 0;
+  const std::uint64_t begin = arch::cycles();
   const std::uintptr_t sp = tobi_hot.suspended_sp;
   const std::uintptr_t base = deque_->task_base();
   std::uintptr_t parent = 0;
@@ -77,10 +82,13 @@ std::uintptr_t worker::suspend_task() {
     return sp;
   }
   ++counts_.outstanding_joins;
+  counts_.suspend_cycles += arch::cycles() - begin;
   if (tracing != nullptr) tracing->suspended(mine, begin_ns);
+  still_.waits();
   if (parent == 0) return 0;
   auto* frame = reinterpret_cast<arch::saved_frame*>(parent);
   frame->record = dies_to;
+  scopes_.forget_below(parent);
   tell_parent(*frame, deque_->task_base());
   return parent;
 }
@@ -89,6 +97,7 @@ std::uintptr_t worker::suspend_task() {
 bool worker::enlist(std::uint64_t where) noexcept {
   const location word = location{waiting_for_};
   auto* mine = static_cast<image*>(parts_.net->local(location{where}));
+  mine->waiting_for = waiting_for_;
   std::uint64_t seen = 0;
   for (;;) {
     mine->next = seen;
@@ -128,8 +137,9 @@ void worker::migrate_at_fork() {
                 type->closure_bytes);
     forked_words_[0] = child_sp;
   }
-  ready_.push_back(evacuate(sp, base, deque_->die_record()));
+  ready_.push(evacuate(sp, base, deque_->die_record()));
 
+  scopes_.entered(scopes_.at(sp));  // while its markers can still be read
   std::memset(reinterpret_cast<void*>(sp), poison, base - sp);
   if (limit < protected_from_) {
     if (mprotect(reinterpret_cast<void*>(limit), protected_from_ - limit, PROT_NONE) != 0) {

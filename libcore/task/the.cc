@@ -4,7 +4,6 @@
 #include <string>
 
 #include "libcore/base/log.hpp"
-#include "libcore/task/trace.hpp"
 
 namespace tobi::tasks {
 
@@ -56,6 +55,7 @@ void the::forked() noexcept {
       base::fatal("the registered heap is full: no room for a join record; raise TOBI_HEAP_SIZE.");
   }
   frame->die_record = newest_record_;
+  frame->finish = records_.finish_at(sp);
   newest_record_ = frame->record;
   const std::uint64_t tail = area_.tail;
   // A thief that is about to undo its claim may have put the head beyond the tail: the difference is signed.
@@ -71,6 +71,11 @@ void the::forked() noexcept {
   ++counters_.published;
 }
 
+void the::lock_own() noexcept {
+  // The thief's release of the lock may be an operation that only our own progress executes.
+  for (unsigned spins = 0; net_.compare_swap(area_here_, 0, 1) != 0;) net_.wait(spins);
+}
+
 // THE, the owner's pop: lower the tail, then look at the head; only a conflict needs the lock.
 bool the::pop_tail() noexcept {
   const std::uint64_t tail = area_.tail - 1;
@@ -80,8 +85,7 @@ bool the::pop_tail() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (static_cast<std::int64_t>(tail - atomic(area_.head).load(std::memory_order_acquire)) >= 0) return true;
   atomic(area_.tail).store(tail + 1, std::memory_order_relaxed);
-  // The thief's release of the lock may be an operation that only our own progress executes.
-  for (unsigned spins = 0; net_.compare_swap(area_here_, 0, 1) != 0;) net_.wait(spins);
+  lock_own();
   const bool mine = static_cast<std::int64_t>(tail - atomic(area_.head).load(std::memory_order_acquire)) >= 0;
   if (mine) atomic(area_.tail).store(tail, std::memory_order_relaxed);
   net_.compare_swap(area_here_, 1, 0);
@@ -108,48 +112,68 @@ bool the::quiet() const noexcept {
   return atomic(area_.lock).load(std::memory_order_acquire) == 0;
 }
 
+// Under the lock: a thief that finds nothing has the head one too far until it has undone that.
+std::uint64_t the::claimed() noexcept {
+  lock_own();
+  const std::uint64_t head = atomic(area_.head).load(std::memory_order_acquire);
+  net_.compare_swap(area_here_, 1, 0);
+  return head;
+}
+
 // Figure 6 and table 3: empty check, lock, steal (two reads and a write), stack transfer, unlock.
 steal_result the::steal(int victim, stolen& got) {
   const transports::region_id heap = net_.heap(victim);
   const std::uint64_t at = area_here_.offset();
   const std::uint64_t lock_at = at + offsetof(the_area, lock);
   const std::uint64_t head_at = at + offsetof(the_area, head);
-  const auto round_trip = [&](std::span<const op> ops, steal_phase phase) {
+  const auto round_trip = [&](std::span<const op> ops) {
     net_.post(victim, ops);
     net_.complete(victim);
-    if (tracing != nullptr) tracing->phase(phase);
   };
   const op unlock{op_kind::compare_swap, false, heap, lock_at, &released_, 8, 0, 1};
 
+  std::uint64_t mark = arch::cycles();
   const op look = get_op(heap, at, seen_, sizeof seen_);
-  round_trip({&look, 1}, steal_phase::look);
+  round_trip({&look, 1});
+  if (const std::uint64_t list = seen_[3]; list != 0) {
+    const op take{op_kind::compare_swap, false, heap, at + offsetof(the_area, ready), &found_, 8, 0, list};
+    round_trip({&take, 1});
+    got.list = list;
+    return found_ == list ? steal_result::context : steal_result::lost_race;
+  }
   if (static_cast<std::int64_t>(seen_[2] - seen_[1]) <= 0) return steal_result::empty;
   if (seen_[0] != 0) return steal_result::lost_race;
 
+  mark = got.spent(steal_phase::empty_check, mark);
   const op lock{op_kind::compare_swap, false, heap, lock_at, &found_, 8, 1, 0};
-  round_trip({&lock, 1}, steal_phase::lock);
+  round_trip({&lock, 1});
   if (found_ != 0) return steal_result::lost_race;
+  mark = got.spent(steal_phase::lock, mark);
 
-  round_trip({&look, 1}, steal_phase::claim);
+  round_trip({&look, 1});
   head_ = seen_[1] + 1;
   const op claim[] = {put_op(heap, head_at, head_), get_op(heap, at + offsetof(the_area, tail), &seen_[2], 8)};
-  round_trip(claim, steal_phase::claim);
+  round_trip(claim);
   if (static_cast<std::int64_t>(seen_[2] - head_) < 0) {
     head_ = seen_[1];
     const op undo[] = {put_op(heap, head_at, head_), unlock};
-    round_trip(undo, steal_phase::claim);
+    round_trip(undo);
     return steal_result::lost_race;
   }
 
   const std::uint64_t slot = seen_[1] % the_area::entries;
   const op fetch = get_op(heap, at + offsetof(the_area, entry) + slot * 8, &entry_, 8);
-  round_trip({&fetch, 1}, steal_phase::entry);
+  round_trip({&fetch, 1});
   const window_entry entry = window_entry::unpack(entry_);
   const std::uintptr_t sp = stack_high_ - entry.offset;
+  mark = got.spent(steal_phase::steal, mark);
   const op copy = get_op(net_.stack(victim), stack_bytes_ - entry.offset, reinterpret_cast<void*>(sp), entry.bytes);
-  round_trip({&copy, 1}, steal_phase::copy);
+  round_trip({&copy, 1});
+  mark = got.spent(steal_phase::stack_transfer, mark);
   net_.post(victim, {&unlock, 1});
-  got = {sp, sp + entry.bytes};
+  got.spent(steal_phase::unlock, mark);
+  got.sp = sp;
+  got.base = sp + entry.bytes;
   return steal_result::taken;
 }
 

@@ -23,7 +23,8 @@ struct the_area {
   std::uint64_t lock;
   std::uint64_t head;
   std::uint64_t tail;
-  std::uint64_t unused[5];
+  std::uint64_t ready;  // a list of suspended tasks that can run, or 0: see ready.hpp
+  std::uint64_t unused[4];
   std::uint64_t entry[entries];
 };
 
@@ -44,10 +45,13 @@ class the final : public deque {
   [[nodiscard]] std::uintptr_t task_base() const noexcept override { return slots_.top_sp(); }
   [[nodiscard]] std::uint64_t die_record() const noexcept override { return newest_record_; }
   [[nodiscard]] bool quiet() const noexcept override;
+  [[nodiscard]] std::uint64_t claimed() noexcept override;
+  [[nodiscard]] std::uint64_t& ready_word() noexcept override { return area_.ready; }
   steal_result steal(int victim, stolen& got) override;
 
  private:
   bool pop_tail() noexcept;
+  void lock_own() noexcept;
 
   arch::hot_state& hot_;
   slots slots_;
@@ -60,7 +64,7 @@ class the final : public deque {
   std::uint64_t newest_record_ = 0;
   counters counters_;
   // Thief's buffers.
-  std::uint64_t seen_[3]{};  // lock, head, tail
+  std::uint64_t seen_[4]{};  // lock, head, tail, ready
   std::uint64_t found_ = 0;
   std::uint64_t head_ = 0;
   std::uint64_t entry_ = 0;

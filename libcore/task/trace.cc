@@ -41,27 +41,24 @@ void tracer::task_ends() noexcept {
 
 void tracer::steal_begins(std::uint64_t begin) noexcept {
   stealing_ = true;
-  steal_begin_ = phase_begin_ = begin;
-  phase_ns_.fill(0);
+  steal_begin_ = begin;
 }
 
-void tracer::phase(steal_phase which) noexcept {
-  const std::uint64_t end = now();
-  // Some phases come twice, and their sum is meant; four seconds are for ever, so saturation loses nothing.
-  std::uint32_t& sum = phase_ns_[static_cast<std::size_t>(which)];
-  sum = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(sum + (end - phase_begin_), std::numeric_limits<std::uint32_t>::max()));
-  phase_begin_ = end;
-}
-
-void tracer::steal_ends(int victim, steal_result result, std::uint64_t end, std::uint64_t bytes) noexcept {
+void tracer::steal_ends(int victim, steal_result result, std::uint64_t end, const stolen& got) noexcept {
   stealing_ = false;
   if (!running_) return;
-  if (result == steal_result::taken) {
-    ++totals_.steals_ok;
+  if (result == steal_result::taken || result == steal_result::context) {
+    const bool whole = result == steal_result::context;
+    const std::uint64_t bytes = whole ? 0 : got.base - got.sp;
+    ++(whole ? totals_.contexts_stolen : totals_.steals_ok);
     totals_.stolen_bytes += bytes;
     ++totals_.events[static_cast<std::size_t>(event_kind::steal)];
-    ring_.add({steal_begin_, end, event_kind::steal, result, 0, victim, bytes, 1, phase_ns_});
+    event e{steal_begin_, end, event_kind::steal, result, 0, victim, bytes, 1, {}};
+    for (std::size_t i = 0; i < steal_phases; ++i) {
+      // Four seconds are for ever, so saturation loses nothing.
+      e.phase_ns[i] = static_cast<std::uint32_t>(std::min(arch::cycles_to_ns(got.cycles[i]), 4e9));
+    }
+    ring_.add(e);
     return;
   }
   ++(result == steal_result::empty ? totals_.steals_empty : totals_.steals_lost_race);

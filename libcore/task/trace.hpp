@@ -22,11 +22,6 @@ namespace tobi::tasks {
 enum class event_kind : std::uint8_t { run, task, idle, steal, suspend, ready, resume, publish, wait };
 inline constexpr std::size_t event_kinds = 9;
 
-/// The operations of a steal that a thief waits for (uni-address paper, table 3). steal_word's claim, reading and copy
-/// are one chain: its time is that of `claim`.
-enum class steal_phase : std::uint8_t { look, lock, claim, entry, copy };
-inline constexpr std::size_t steal_phases = 5;
-
 /// Times in nanoseconds of this worker's clock. Trivial, so that a ring costs memory only where it was written.
 struct event {
   std::uint64_t begin;
@@ -38,9 +33,9 @@ struct event {
   std::uint64_t value;  // steal: bytes, or ns spent in attempts that failed; suspend, ready, resume: the saved stack's
                         // location, by which the three find each other; publish: bytes of the frames
   std::uint32_t count;  // steal: attempts; else 1
-  std::array<std::uint32_t, steal_phases> phase_ns;  // steal that succeeded
+  std::array<std::uint32_t, steal_phases> phase_ns;  // steal of a continuation
 };
-static_assert(sizeof(event) == 56);
+static_assert(sizeof(event) == 64);
 
 /// The newest events that fit; when it is full the oldest go.
 class event_ring {
@@ -71,12 +66,13 @@ struct event_totals {
   std::uint64_t steals_ok = 0;
   std::uint64_t steals_empty = 0;
   std::uint64_t steals_lost_race = 0;
+  std::uint64_t contexts_stolen = 0;
   std::uint64_t stolen_bytes = 0;
 };
 
 class tracer {
  public:
-  explicit tracer(std::size_t bytes) : ring_(bytes) {}
+  explicit tracer(std::size_t bytes) : ring_(bytes) { (void)arch::ns_per_cycle(); }  // it may measure: not in a run
 
   [[nodiscard]] static std::uint64_t now() noexcept { return arch::now_ns(); }
 
@@ -85,9 +81,8 @@ class tracer {
   void task_begins() noexcept;
   void task_ends() noexcept;
   void steal_begins(std::uint64_t begin) noexcept;
-  /// An operation of the steal under way is complete.
-  void phase(steal_phase which) noexcept;
-  void steal_ends(int victim, steal_result result, std::uint64_t end, std::uint64_t bytes) noexcept;
+  /// GOT is what the deque has brought home, with the time of each phase.
+  void steal_ends(int victim, steal_result result, std::uint64_t end, const stolen& got) noexcept;
   /// A join became outstanding: the stack is kept at SAVED since BEGIN..now.
   void suspended(std::uint64_t saved, std::uint64_t begin) noexcept;
   /// The task whose stack is at SAVED can go on.
@@ -111,8 +106,6 @@ class tracer {
   std::uint64_t run_begin_ = 0;
   std::uint64_t state_begin_ = 0;  // of the task or the idle time that goes on now
   std::uint64_t steal_begin_ = 0;
-  std::uint64_t phase_begin_ = 0;
-  std::array<std::uint32_t, steal_phases> phase_ns_{};
 };
 
 /// Of this process, or null: nothing is traced. A task that has moved finds its new worker's here, so no hook may keep

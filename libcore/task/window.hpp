@@ -29,10 +29,10 @@ struct alignas(64) steal_window {
   std::uint64_t entry[ring];  // of the indices top .. split-1, at index % ring
   std::uint64_t busy;         // 1: the owner runs a task, so ringing makes sense
   std::uint64_t doorbell;     // bell bytes; the owner looks at each fork
-  std::uint64_t unused;
-  // What thieves write (ack) and the second line of an evacuated entry (image).
-  std::uint64_t ack[ring];    // index + 1 of the last entry copied out of this slot
-  std::uint64_t image[ring];  // kind evacuated: location of the image
+  std::uint64_t ready;        // a list of suspended tasks that can run, or 0: see ready.hpp
+  // What thieves write.
+  std::uint64_t ack[ring];  // index + 1 of the last entry copied out of this slot
+  std::uint64_t unused[4];
 };
 static_assert(sizeof(steal_window) == 128);
 inline constexpr std::size_t window_line_bytes = offsetof(steal_window, ack);
@@ -52,7 +52,9 @@ struct window_word {
   [[nodiscard]] constexpr window_word reclaimed() const noexcept { return {tag + 1, top, (split - 1) & index_mask}; }
 };
 
-enum class entry_kind : std::uint8_t { in_place = 0, evacuated = 1 };
+/// Frames in place are what a deque holds. Suspended tasks have a word of their own (ready.hpp): they are taken whole
+/// by one compare-and-swap, and are no part of the order in which the owner's forks return.
+enum class entry_kind : std::uint8_t { in_place = 0 };
 
 struct window_entry {
   std::uint64_t seq;

@@ -62,6 +62,8 @@ void worker::start(const worker_parts& parts) {
   }
   protected_from_ = high;
   deque_->reset(high, 0);
+  ready_.start(*parts.net, deque_->ready_word(), !parts.choice->none());
+  still_.start(*parts.net, *parts.board, *parts.objects);
 }
 
 void worker::stop() noexcept {
@@ -79,19 +81,25 @@ void worker::schedule(void (*first)(void*), const void* argument, std::size_t ar
     expose(high);
     std::memcpy(reinterpret_cast<void*>(sp), argument, argument_bytes);
     deque_->reset(high, 0);
+    scopes_.entered(0);
     begin_task();
     tobi_enter_root(sp, first, reinterpret_cast<void*>(sp));
     after_leave();
   }
   unsigned attempts = 0;
+  std::uint64_t idle_since = 0;
   // Acquire: what the root wrote before it told us is read after this.
   while (std::atomic_ref(done).load(std::memory_order_acquire) != done_value) {
     if (run_ready() || steal_once()) {
       attempts = 0;
-    } else {
-      idle(attempts);
+      continue;
+    }
+    if (attempts == 0) idle_since = arch::now_ns();
+    if (idle(attempts)) {
+      still_.idle(idle_since, arch::now_ns(), [this] { return deque_->claimed() + ready_.claimed(); });
     }
   }
+  still_.moves();
   if (tracing != nullptr) tracing->run_ends();
 }
 
@@ -140,16 +148,26 @@ void worker::settle() noexcept {
 }
 
 bool worker::run_ready() {
-  if (ready_.empty()) return false;
-  const std::uint64_t where = ready_.back();
-  ready_.pop_back();
+  const std::uint64_t list = ready_.take();
+  if (list == 0) return false;
+  resume(list);
+  return true;
+}
+
+// The first task of LIST goes on here; the others may be taken, and are next here if they are not.
+void worker::resume(std::uint64_t list) {
+  const location first{list & ~location_tags};
+  std::uint64_t next = 0;
   const std::uint64_t begin_ns = tracing != nullptr ? tracer::now() : 0;
-  const std::uintptr_t sp = restore(location{where});
-  if (tracing != nullptr) tracing->resumed(where, location{where}.rank(), begin_ns);
+  const std::uintptr_t sp = restore(first, next);
+  if (tracing != nullptr) tracing->resumed(first.word, first.rank(), begin_ns);
+  if ((list & waiter_has_next) != 0) {
+    ready_.push(next);
+    ready_.show();
+  }
   begin_task();
   tobi_enter(sp);
   after_leave();
-  return true;
 }
 
 bool worker::steal_once() {
@@ -160,13 +178,24 @@ bool worker::steal_once() {
   const int victim = parts_.choice->next();
   if (tracing != nullptr) tracing->steal_begins(begin_ns);
   const steal_result result = deque_->steal(victim, got);
-  if (result != steal_result::taken) {
-    ++counts_.steals_failed;
-    if (tracing != nullptr) tracing->steal_ends(victim, result, tracer::now(), 0);
-    return false;
+  switch (result) {
+    case steal_result::context:
+      still_.took();
+      ++counts_.contexts_stolen;
+      if (tracing != nullptr) tracing->steal_ends(victim, result, tracer::now(), got);
+      resume(got.list);
+      return true;
+    case steal_result::taken:
+      break;
+    case steal_result::empty:
+    case steal_result::lost_race:
+      ++counts_.steals_failed;
+      if (tracing != nullptr) tracing->steal_ends(victim, result, tracer::now(), got);
+      return false;
   }
   const std::uint64_t end_ns = arch::now_ns();
-  if (tracing != nullptr) tracing->steal_ends(victim, result, end_ns, got.base - got.sp);
+  const std::uint64_t mark = arch::cycles();
+  still_.took();
   ++counts_.steals_ok;
   counts_.steal_time += end_ns - begin_ns;
   counts_.steal_round_trips += parts_.net->round_trips() - trips;
@@ -175,6 +204,10 @@ bool worker::steal_once() {
   const auto* frame = reinterpret_cast<const arch::saved_frame*>(got.sp);
   tell_parent(*frame, got.base);
   deque_->reset(got.base, frame->die_record);
+  scopes_.entered(frame->finish);
+  got.spent(steal_phase::resume, mark);
+  for (std::size_t i = 0; i < steal_phases; ++i) counts_.steal_cycles[i] += got.cycles[i];
+  if (tracing != nullptr) tracing->steal_ends(victim, result, tracer::now(), got);
   begin_task();
   tobi_enter(got.sp);
   after_leave();
@@ -190,22 +223,24 @@ void worker::tell_parent(const arch::saved_frame& frame, std::uintptr_t base) co
   static_cast<detail::handle*>(frame.handle)->record = frame.record;
 }
 
-void worker::idle(unsigned& attempts) noexcept {
+// True when it has come to sleeping between its attempts.
+bool worker::idle(unsigned& attempts) noexcept {
   ++attempts;
   parts_.net->transport().progress();
   if (!parts_.oversubscribed) {
     if (attempts < eager_attempts) {
       for (unsigned i = 0; i < (attempts < 32 ? attempts : 32); ++i) arch::pause();
-    } else {
-      nap();
+      return false;
     }
   } else if (attempts < eager_attempts_oversubscribed) {
     arch::pause();
+    return false;
   } else if (attempts < yielding_attempts_oversubscribed) {
     sched_yield();
-  } else {
-    nap();
+    return false;
   }
+  nap();
+  return true;
 }
 
 void worker::keep_moving() noexcept {
@@ -217,6 +252,7 @@ void worker::keep_moving() noexcept {
 void worker::on_fork(std::uintptr_t sp, const std::uint64_t* words, const void* type) noexcept {
   keep_moving();
   if (parts_.count_forks) ++counts_.forks;
+  ready_.show();
   if (parts_.debug_migrate) {
     forked_sp_ = sp;
     std::memcpy(&forked_words_, words, sizeof forked_words_);
@@ -229,6 +265,7 @@ void worker::on_fork(std::uintptr_t sp, const std::uint64_t* words, const void* 
 
 void worker::poll() noexcept {
   parts_.net->transport().progress();
+  ready_.show();
   if (inside_task_) deque_->serve();
 }
 

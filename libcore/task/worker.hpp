@@ -22,11 +22,15 @@
 #include "arch/context.hpp"
 #include "libcore/task/deque.hpp"
 #include "libcore/task/fabric.hpp"
+#include "libcore/task/ready.hpp"
 #include "libcore/task/record.hpp"
+#include "libcore/task/scopes.hpp"
+#include "libcore/task/standstill.hpp"
 #include "libcore/task/steal_word.hpp"
 #include "libcore/task/the.hpp"
 #include "libcore/task/victims.hpp"
 #include "libcore/task/window.hpp"
+#include "tobi/future.hpp"
 #include "tobi/statistics.hpp"
 
 namespace tobi::tasks {
@@ -36,6 +40,7 @@ struct worker_parts {
   fabric* net;
   alloc::remote_objects* objects;
   steal_window* window;
+  idle_board* board;
   the_area* the;
   std::byte* stack_low;
   std::byte* stack_high;
@@ -73,16 +78,27 @@ class worker final : public record_source {
   [[noreturn]] void leave_dead() noexcept;
 
   // --- futures ----------------------------------------------------------------------------------------
-  std::uint64_t future_create(std::uint32_t consumers) noexcept;
-  void future_set(std::uint64_t where, const void* value, std::uint32_t bytes) noexcept;
-  void future_fail(std::uint64_t where) noexcept;
-  void future_join(std::uint64_t where, void* value, std::uint32_t bytes);
+  detail::future_name future_create(std::uint32_t consumers, bool promise) noexcept;
+  /// CHECKED: anybody may have set it before; else this is the one task that does.
+  void future_set(detail::future_name which, const void* value, std::uint32_t bytes, bool checked) noexcept;
+  void future_fail(detail::future_name which, bool checked) noexcept;
+  void future_join(detail::future_name which, void* value, std::uint32_t bytes);
   /// Outside of tasks: frees the futures of any_number.
   void end_of_run() noexcept;
+
+  // --- finish and async ---------------------------------------------------------------------------------
+  void finish_begin(detail::scope_marker& marker) noexcept;
+  void finish_end(detail::scope_marker& marker);
+  void finish_fail(std::uint64_t finish) noexcept;
+  std::uint64_t async_finish() noexcept;
+  void async_begin(detail::scope_marker& marker, std::uint64_t finish) noexcept;
+  void async_parted(std::uint64_t& handle_record, std::uint64_t finish) noexcept;
+  void scope_end(const detail::scope_marker& marker) noexcept;
 
   // --- record_source ------------------------------------------------------------------------------------
   std::uint64_t make_record() noexcept override;
   void drop_record(std::uint64_t record) noexcept override;
+  [[nodiscard]] std::uint64_t finish_at(std::uintptr_t sp) const noexcept override { return scopes_.at(sp); }
 
   void free_object(location where) noexcept;
   [[nodiscard]] statistics counted() const noexcept;
@@ -106,24 +122,33 @@ class worker final : public record_source {
   void after_leave();
   void settle() noexcept;
   bool run_ready();
+  void resume(std::uint64_t list);
   bool steal_once();
   void tell_parent(const arch::saved_frame& frame, std::uintptr_t base) const noexcept;
   [[nodiscard]] std::uint64_t peak_stack() const noexcept;
-  void idle(unsigned& attempts) noexcept;
+  bool idle(unsigned& attempts) noexcept;
   void keep_moving() noexcept;
   // suspend.cc: in and out of the region
   std::uintptr_t suspend_task();
   void migrate_at_fork();
   std::uint64_t evacuate(std::uintptr_t sp, std::uintptr_t base, std::uint64_t die_record);
-  std::uintptr_t restore(location where);
+  std::uintptr_t restore(location where, std::uint64_t& next);
   void expose(std::uintptr_t up_to) noexcept;
   bool enlist(std::uint64_t where) noexcept;
   // join.cc: records
   std::uint64_t need_record();
-  void complete(std::uint64_t where, record_status status, const void* value, std::uint32_t bytes) noexcept;
-  void wake(std::uint64_t waiters);
+  void trace_ready(std::uint64_t waiters);
+  void complete(std::uint64_t where, record_status status, const void* value, std::uint32_t bytes,
+                std::uint32_t serial = 0) noexcept;
   bool finished(std::uint64_t where, record& copy);
+  bool look(std::uint64_t where, std::uint64_t& shares, record& copy);
   void wait_for(std::uint64_t where, record& copy);
+  void suspend_for(std::uint64_t where, record& copy);
+  // finishes.cc
+  void strand_ended(std::uint64_t finish) noexcept;
+  [[noreturn]] void throw_all(std::uint64_t failures);
+  // futures.cc
+  void must_be_unset(detail::future_name which);
   void take_result(const record& copy, void* result, std::uint32_t bytes);
   [[noreturn]] void throw_failure(std::uint64_t where, const record& copy);
   void consume(std::uint64_t where, const record& copy) noexcept;
@@ -131,8 +156,11 @@ class worker final : public record_source {
   worker_parts parts_{};
   std::unique_ptr<deque> deque_;
   statistics counts_;
-  deque::counters shown_before_;        // at the last reset
-  std::vector<std::uint64_t> ready_;    // locations of images that can run
+  deque::counters shown_before_;  // at the last reset
+  ready_contexts ready_;
+  standstill still_;
+  scopes scopes_;
+  std::uint32_t last_serial_ = 0;       // of a future made here
   std::vector<std::uint64_t> to_free_;  // futures that last until the end of the run
   bool must_poll_ = false;
   unsigned until_poll_ = 1;  // slow forks, returns and joins until the transport is polled again

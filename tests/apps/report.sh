@@ -47,7 +47,7 @@ awk 'BEGIN {
   for (r = 0; r < n; r++) {
     t = sprintf("\"pid\":1,\"tid\":%d", r + 1)
     printf "%s\n{\"ph\":\"M\",%s,\"name\":\"thread_name\",\"args\":{\"name\":\"w\"}}", r ? "," : "", t
-    if (r == 0) printf ",\n{\"ph\":\"X\",%s,\"name\":\"steal\",\"ts\":1.0,\"dur\":2.5,\"args\":{\"victim\":2999,\"result\":\"success\",\"bytes\":64,\"look_ns\":900}}", t
+    if (r == 0) printf ",\n{\"ph\":\"X\",%s,\"name\":\"steal\",\"ts\":1.0,\"dur\":2.5,\"args\":{\"victim\":2999,\"result\":\"success\",\"bytes\":64,\"empty_check_ns\":900}}", t
     printf ",\n{\"ph\":\"X\",%s,\"name\":\"task\",\"ts\":4.0,\"dur\":%d}", t, r % 100
     printf ",\n{\"ph\":\"X\",%s,\"name\":\"run\",\"ts\":0.0,\"dur\":110.5}", t
   }

@@ -36,4 +36,11 @@ expect_wrong steal_word-without-tag-and-claim "$m/steal_word.pml" 's/:: top == t
 expect_right greedy_join "$m/greedy_join.pml"
 expect_wrong greedy_join-value-after-done "$m/greedy_join.pml" 's/^  value = 1;$/  skip;/'
 expect_wrong greedy_join-without-list "$m/greedy_join.pml" 's/next\[me\] = seen;/next[me] = 0;/'
+expect_right ready_word "$m/ready_word.pml"
+expect_wrong ready_word-read-before-the-claim "$m/ready_word.pml" 's/:: seen != NONE \&\& word == seen -> word = NONE; c = seen/:: seen != NONE -> word = NONE; c = seen/'
+expect_wrong ready_word-freed-before-the-copy "$m/ready_word.pml" 's/^       t = cell\[c\];$/       t = cell[c]; cell[c] = NONE;/;s/^       n = next\[c\];$/       n = next[c]; (1);/;s/resumed\[t\]++; assert(resumed\[t\] == 1); cell\[c\] = NONE; next/resumed[t]++; assert(resumed[t] == 1); next/'
+expect_right standstill "$m/standstill.pml"
+expect_wrong standstill-one-round "$m/standstill.pml" 's/read_all(sum2, diff2, ok);/sum2 = sum1; diff2 = diff1;/'
+expect_wrong standstill-without-counters "$m/standstill.pml" 's/sum1 == sum2 \&\& diff2 == 0/sum1 == sum2/'
+expect_wrong standstill-counts-before-it-leaves "$m/standstill.pml" 's/:: state\[me\] % 2 == 0 -> state\[me\]++/:: false -> skip/'
 exit $failed

@@ -10,6 +10,7 @@
 #include <string>
 #include <tobi/tobi.hpp>
 #include <utility>
+#include <vector>
 
 struct outcome {
   int status = -1;   // of rank 0: exit status, or 128 + signal
@@ -20,7 +21,8 @@ using environment = std::initializer_list<std::pair<const char*, const char*>>;
 
 /// BODY(rt) runs on every worker; what it answers on a rank is that process's exit status.
 template <class Body>
-outcome in_job(int workers, environment env, Body body) {
+outcome in_job(int workers, environment env, Body body,
+               const std::vector<std::pair<const char*, const char*>>& more = {}) {
   int said[2];
   if (pipe(said) != 0) return {};
   const pid_t child = fork();
@@ -29,6 +31,7 @@ outcome in_job(int workers, environment env, Body body) {
     close(said[0]);
     close(said[1]);
     for (const auto& [name, value] : env) setenv(name, value, 1);
+    for (const auto& [name, value] : more) setenv(name, value, 1);
     alarm(60);  // a hang is a failure of this test alone
     int status = 0;
     {

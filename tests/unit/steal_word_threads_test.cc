@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "libcore/base/rng.hpp"
+#include "libcore/task/ready.hpp"
 #include "libcore/task/steal_word.hpp"
 #include "libcore/task/the.hpp"
 #include "transports/cpu_ops.hpp"
@@ -20,7 +21,8 @@ using namespace tobi;
 using tasks::the;
 
 constexpr std::size_t stack_bytes = 1u << 20;
-constexpr std::size_t frame_words = 24;  // 192 bytes
+constexpr std::size_t frame_words = 24;                            // 192 bytes
+constexpr std::size_t first_word = sizeof(arch::saved_frame) / 8;  // behind what the deque writes
 
 // One worker's memory: what would be its heap region, its stack, and the words of its fork path.
 struct place {
@@ -97,7 +99,7 @@ class owner {
     sp_ -= frame_words * 8;
     auto* frame = reinterpret_cast<std::uint64_t*>(sp_);
     frame[0] = 8;  // a handle: not null
-    for (std::size_t i = 3; i < frame_words; ++i) frame[i] = i == 3 ? number : payload(number, i);
+    for (std::size_t i = first_word; i < frame_words; ++i) frame[i] = i == first_word ? number : payload(number, i);
     *place_.hot.bottom++ = sp_;
     auto* bell = const_cast<std::uint64_t*>(place_.hot.doorbell);
     if (std::atomic_ref(*bell).load(std::memory_order_relaxed) != 0) deque_.forked();
@@ -105,7 +107,7 @@ class owner {
 
   // The innermost child returns. False: its parent is gone, and all older ones: the region is empty.
   bool back() {
-    const auto number = reinterpret_cast<std::uint64_t*>(sp_)[3];
+    const auto number = reinterpret_cast<std::uint64_t*>(sp_)[first_word];
     if (sp_ >= place_.hot.split_sp) {
       if (!deque_.take_back(sp_)) {
         while (!deque_.quiet()) std::this_thread::yield();
@@ -161,10 +163,11 @@ void run_race(std::uint64_t seed, MakeDeque make) {
           continue;
         }
         const auto* frame = reinterpret_cast<const std::uint64_t*>(got.sp);
-        bool whole = got.base - got.sp == frame_words * 8 && frame[3] < entries;
-        for (std::size_t i = 4; whole && i < frame_words; ++i) whole = frame[i] == payload(frame[3], i);
+        bool whole = got.base - got.sp == frame_words * 8 && frame[first_word] < entries;
+        for (std::size_t i = first_word + 1; whole && i < frame_words; ++i)
+          whole = frame[i] == payload(frame[first_word], i);
         if (whole) {
-          seen[frame[3]].fetch_add(1);
+          seen[frame[first_word]].fetch_add(1);
           taken.fetch_add(1);
         } else {
           broken.fetch_add(1);
@@ -209,6 +212,71 @@ TEST(the, every_entry_is_popped_or_taken_once_and_whole) {
       return std::make_unique<the>(p.hot, p.slots.data(), net, p.heap->window, p.heap->area, r, p.high(), stack_bytes);
     });
   }
+}
+
+// Lists of ready tasks: each is taken once, by the owner or by a thief, whatever is shown at the moment.
+template <class MakeDeque>
+void run_ready_race(MakeDeque make) {
+  constexpr std::size_t thieves = 2;
+  constexpr std::uint64_t lists = 20'000;
+  std::vector<place> places(thieves + 1);
+  memory_transport over(places);
+  std::vector<std::atomic<int>> seen(lists + 1);
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> taken{0};
+  no_records records;
+  auto own_net = fabric_of(over, places[0], 0, places.size());
+  auto own = make(places[0], own_net, records);
+  tasks::ready_contexts ready;
+  ready.start(own_net, own->ready_word(), true);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 1; t <= thieves; ++t) {
+    threads.emplace_back([&, t] {
+      auto net = fabric_of(over, places[t], static_cast<int>(t), places.size());
+      auto mine = make(places[t], net, records);
+      while (!stop.load(std::memory_order_relaxed)) {
+        tasks::stolen got;
+        if (mine->steal(0, got) == tasks::steal_result::context) {
+          seen[got.list / 16].fetch_add(1);
+          taken.fetch_add(1);
+        } else {
+          std::this_thread::yield();
+        }
+      }
+    });
+  }
+  std::uint64_t own_share = 0;
+  const auto take = [&] {
+    const std::uint64_t list = ready.take();
+    if (list != 0) {
+      seen[list / 16].fetch_add(1);
+      ++own_share;
+    }
+    return list != 0;
+  };
+  base::rng random(1);
+  for (std::uint64_t n = 1; n <= lists; ++n) {
+    ready.push(16 * n);
+    ready.show();
+    if (random.uniform(3) == 0) take();
+    if (random.uniform(8) == 0) std::this_thread::yield();
+  }
+  while (take()) {
+  }
+  stop = true;
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(own_share + taken.load(), lists);
+  EXPECT_EQ(ready.claimed(), taken.load());
+  for (std::uint64_t n = 1; n <= lists; ++n) ASSERT_EQ(seen[n].load(), 1) << "list " << n;
+}
+
+TEST(ready, every_list_is_taken_once) {
+  run_ready_race([](place& p, tasks::fabric& net, no_records& r) {
+    return std::make_unique<tasks::steal_word>(p.hot, p.slots.data(), net, p.heap->window, r, p.high(), stack_bytes);
+  });
+  run_ready_race([](place& p, tasks::fabric& net, no_records& r) {
+    return std::make_unique<the>(p.hot, p.slots.data(), net, p.heap->window, p.heap->area, r, p.high(), stack_bytes);
+  });
 }
 
 }  // namespace

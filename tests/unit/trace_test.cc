@@ -47,14 +47,18 @@ TEST(tracer, failed_attempts_in_a_row_are_one_event_and_are_all_counted) {
   const auto attempt = [&](int victim, steal_result result) {
     const std::uint64_t begin = tasks::tracer::now();
     t.steal_begins(begin);
-    t.steal_ends(victim, result, tasks::tracer::now(), 100);
+    tasks::stolen got;
+    got.sp = 0x1000;
+    got.base = got.sp + 100;
+    t.steal_ends(victim, result, tasks::tracer::now(), got);
   };
   for (int i = 0; i < 5; ++i) attempt(1, steal_result::empty);
   attempt(2, steal_result::empty);
   attempt(2, steal_result::lost_race);
   attempt(2, steal_result::taken);
   attempt(2, steal_result::taken);
-  ASSERT_EQ(t.ring().size(), 5u);
+  attempt(2, steal_result::context);
+  ASSERT_EQ(t.ring().size(), 6u);
   EXPECT_EQ(t.ring().at(0).count, 5u);
   EXPECT_EQ(t.ring().at(0).peer, 1);
   EXPECT_EQ(t.ring().at(1).count, 1u);
@@ -62,7 +66,8 @@ TEST(tracer, failed_attempts_in_a_row_are_one_event_and_are_all_counted) {
   EXPECT_EQ(t.totals().steals_empty, 6u);
   EXPECT_EQ(t.totals().steals_lost_race, 1u);
   EXPECT_EQ(t.totals().steals_ok, 2u);
-  EXPECT_EQ(t.totals().stolen_bytes, 200u);
+  EXPECT_EQ(t.totals().contexts_stolen, 1u);
+  EXPECT_EQ(t.totals().stolen_bytes, 200u) << "a context is brought home when it is resumed";
 }
 
 TEST(tracer, records_nothing_outside_of_runs_and_no_wait_inside_a_steal) {
@@ -72,8 +77,11 @@ TEST(tracer, records_nothing_outside_of_runs_and_no_wait_inside_a_steal) {
   t.run_begins();
   t.steal_begins(tasks::tracer::now());
   t.waited(1, tasks::tracer::now());
-  t.phase(tasks::steal_phase::look);
-  t.steal_ends(1, steal_result::taken, tasks::tracer::now(), 8);
+  tasks::stolen got;
+  got.spent(steal_phase::lock, arch::cycles() - 10'000'000);
+  t.steal_ends(1, steal_result::taken, tasks::tracer::now(), got);
+  EXPECT_GT(t.ring().at(0).phase_ns[static_cast<std::size_t>(steal_phase::lock)], 0u);
+  EXPECT_EQ(t.ring().at(0).phase_ns[static_cast<std::size_t>(steal_phase::unlock)], 0u);
   t.waited(1, tasks::tracer::now());
   EXPECT_EQ(t.ring().size(), 2u);
   EXPECT_EQ(t.ring().at(1).kind, event_kind::wait);
@@ -179,7 +187,8 @@ TEST(trace_file, is_json_with_every_track_named_one_event_a_line) {
   ASSERT_EQ(events.size(), 4u);
   EXPECT_EQ(events[0]["ts"], 0.5);
   EXPECT_EQ(events[0]["dur"], 3.499);
-  EXPECT_EQ(events[1]["args"], nlohmann::json::parse(R"({"victim":2,"result":"success","bytes":512,"look_ns":1000})"));
+  EXPECT_EQ(events[1]["args"],
+            nlohmann::json::parse(R"({"victim":2,"result":"success","bytes":512,"empty_check_ns":1000})"));
   EXPECT_EQ(events[2]["args"]["result"], "lost race");
   EXPECT_EQ(events[3]["args"]["join"], "18446744073709551600");
   EXPECT_NE(events[3]["pid"], events[0]["pid"]) << "another node is another process of the viewer";

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
 
+#include "tools/bench/apps/lcs_table.hpp"
 #include "tools/bench/trees.hpp"
 
 namespace tobi_bench {
@@ -35,6 +37,12 @@ std::uint64_t tasks_of_btc(std::uint64_t depth, std::uint64_t iter) {
 std::uint64_t expected(const arguments& a) {
   if (a.app == "fib") return fibonacci(a.n);
   if (a.app == "btc") return tasks_of_btc(a.depth, a.iter);
+  if (a.app == "pfor") return a.k * a.n;
+  if (a.app == "recpfor") return a.k * a.n * static_cast<std::uint64_t>(std::bit_width(a.n) - 1) + a.n;
+  if (a.app == "lcs") {
+    static const std::uint64_t length = lcs_by_rows(static_cast<std::uint32_t>(a.n));
+    return length;
+  }
   return queens[a.n - 1];
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -71,7 +72,9 @@ void tree_options(CLI::App& app, arguments& a) {
   const std::string text = e.what();
   if (e.get_name() == "RequiredError") {
     const std::vector<std::string> unknown = app.remaining(true);
-    const char* choices = peers.parsed() ? "fib, uts" : "fib, btc, nqueens, uts, peers";
+    const char* choices =
+        peers.parsed() ? "fib, uts"
+                       : "fib, btc, nqueens, uts, pfor, recpfor, lcs, frames, fork-cost, space, steal-breakdown, peers";
     if (unknown.empty() || unknown.front().starts_with('-')) refuse(fmt::format("name a program first: {}", choices));
     refuse(fmt::format("{} is not one of {}", unknown.front(), choices));
   }
@@ -89,6 +92,14 @@ void check_tree(const tree& t) {
   if (t.type == tree_type::balanced && std::floor(t.b0) > 1 &&
       t.gen_max * std::log2(std::floor(t.b0)) > 64 - tree_count::depth_bits)
     refuse(fmt::format("a balanced tree with -b {} and -d {} has more leaves than a run can count", t.b0, t.gen_max));
+}
+
+// The subcommands share one --n, and the last one's default would be everybody's.
+void take_default(const CLI::App& app, const std::string& chosen, std::uint64_t& n) {
+  const CLI::App* sub = app.get_subcommand(chosen);
+  if (!sub->parsed()) return;
+  const CLI::Option* option = sub->get_option_no_throw("--n");
+  if (option != nullptr && option->count() == 0) n = std::stoull(option->get_default_str());
 }
 
 // Answers that do not fit 64 bits are not computed.
@@ -117,7 +128,35 @@ arguments parse(int argc, char** argv) {
       ->check(CLI::Range(0, 20));
   auto* uts = app.add_subcommand("uts", "unbalanced tree search");
   tree_options(*uts, a);
-  for (CLI::App* sub : {fib, btc, nqueens, uts}) run_options(*sub, a);
+  auto* pfor = app.add_subcommand("pfor", "parallel loops, one after the other");
+  auto* recpfor = app.add_subcommand("recpfor", "parallel loops at each level of a recursion");
+  for (CLI::App* sub : {pfor, recpfor}) {
+    sub->add_option("--n", a.n, "iterations of a loop")->default_val(1024)->check(CLI::Range(1, 1 << 30));
+    sub->add_option("--k", a.k, "loops")->default_val(5)->check(CLI::Range(1, 1000000));
+    sub->add_option("--m", a.m, "microseconds an iteration")->default_val(10)->check(CLI::Range(0.01, 1e6));
+  }
+  auto* lcs = app.add_subcommand("lcs", "longest common subsequence, by futures");
+  lcs->add_option("--n", a.n, "bytes of each string")->default_val(8192)->check(CLI::Range(1, 1 << 20));
+  lcs->add_option("--c", a.c, "side of the blocks that are not split")->default_val(512)->check(CLI::Range(1, 1024));
+  for (CLI::App* sub : {fib, btc, nqueens, uts, pfor, recpfor, lcs}) run_options(*sub, a);
+
+  auto* frames = app.add_subcommand("frames", "fib in frames on the heap, as X10 has them, and in place; in turn");
+  frames->add_option("--n", a.n, "which number")->default_val(27)->check(CLI::Range(2, 45));
+  auto* fork_cost = app.add_subcommand("fork-cost", "cycles of a fork and its join, on one worker");
+  fork_cost->add_option("--n", a.n, "forks")->default_val(1000000)->check(CLI::Range(1000, 1000000000));
+  auto* space = app.add_subcommand("space", "stack and address space used, and what iso-address would reserve");
+  space->add_option("--iso-stack", a.iso_stack, "bytes of a thread's stack under iso-address")
+      ->default_val(16384)
+      ->check(CLI::Range(4096, 1 << 30));
+  auto* breakdown = app.add_subcommand("steal-breakdown", "what a steal spends its time on, for each deque");
+  breakdown->add_option("--n", a.n, "pairs of tasks, one of which is to be stolen")
+      ->default_val(20000)
+      ->check(CLI::Range(100, 100000000));
+  const std::vector<CLI::App*> measures{frames, fork_cost, space, breakdown};
+  for (CLI::App* sub : measures) {
+    common_options(*sub, a);
+    sub->get_option("--repeat")->description("measured runs (default: 5)");
+  }
 
   auto* peers = app.add_subcommand("peers", "the same program on serial, tobi, oneTBB and OpenMP, in turn");
   peers->require_subcommand(1);
@@ -143,9 +182,16 @@ arguments parse(int argc, char** argv) {
 
   a.peers = peers->parsed();
   if (a.peers && peers_fib->count("--repeat") + peers_uts->count("--repeat") == 0) a.repeat = 5;
-  for (const CLI::App* sub : {fib, btc, nqueens, uts, peers_fib, peers_uts}) {
+  for (const CLI::App* sub : {fib, btc, nqueens, uts, pfor, recpfor, lcs, peers_fib, peers_uts}) {
     if (sub->parsed()) a.app = sub->get_name();
   }
+  for (const CLI::App* sub : measures) {
+    if (!sub->parsed()) continue;
+    a.app = sub->get_name();
+    a.measure = true;
+    if (sub->count("--repeat") == 0) a.repeat = 5;
+  }
+  take_default(app, a.app, a.n);
   if (a.app == "uts") {
     const bool own_flags =
         uts->parsed() && uts->count_all() > 1 && a.tree_name.empty() &&
@@ -161,11 +207,15 @@ arguments parse(int argc, char** argv) {
     }
   }
   if (a.app == "btc") check_btc(a);
+  if ((a.app == "recpfor" || a.app == "lcs") && !std::has_single_bit(a.n))
+    refuse("--n: " + a.app + " halves it, so it must be a power of two");
   return a;
 }
 
 std::string describe(const arguments& a) {
   if (a.app == "btc") return fmt::format("depth={} iter={}", a.depth, a.iter);
+  if (a.app == "pfor" || a.app == "recpfor") return fmt::format("n={} k={} m={}us", a.n, a.k, a.m);
+  if (a.app == "lcs") return fmt::format("n={} c={}", a.n, a.c);
   if (a.app == "nqueens" && a.cutoff != 0) return fmt::format("n={} cutoff={}", a.n, a.cutoff);
   if (a.app != "uts") return fmt::format("n={}", a.n);
   if (!a.tree_name.empty()) return "tree=" + a.tree_name;

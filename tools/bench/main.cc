@@ -4,6 +4,7 @@
 
 int main(int argc, char** argv) {
   const tobi_bench::arguments a = tobi_bench::parse(argc, argv);
+  if (a.measure) return tobi_bench::run_measure(a);
   if (!a.peers) return tobi_bench::run_app(a);
   return a.only.empty() ? tobi_bench::run_peers(a) : tobi_bench::run_one_peer(a);
 }

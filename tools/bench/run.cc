@@ -13,6 +13,7 @@
 #include "tools/bench/answers.hpp"
 #include "tools/bench/apps/variant.hpp"
 #include "tools/bench/deep_stack.hpp"
+#include "tools/bench/model.hpp"
 #include "tools/bench/progress.hpp"
 
 namespace tobi_bench {
@@ -35,6 +36,11 @@ answer run_parallel(const arguments& a) {
   if (a.app == "fib") return {tobi::run([=] { return parallel::fib(n); }), {}};
   if (a.app == "btc") return {tobi::run([=] { return parallel::btc(depth, iter); }), {}};
   if (a.app == "nqueens") return {tobi::run([=] { return parallel::nqueens(n, cutoff); }), {}};
+  const std::uint64_t k = a.k;
+  const std::uint64_t rounds = a.rounds;
+  if (a.app == "pfor") return {tobi::run([=] { return parallel::pfor(k, n, rounds); }), {}};
+  if (a.app == "recpfor") return {tobi::run([=] { return parallel::recpfor(k, n, rounds); }), {}};
+  if (a.app == "lcs") return {tobi::run([] { return parallel::lcs(); }), {}};
   const tree_count found = tobi::run([] { return parallel::uts(); });
   return {found.nodes, found};
 }
@@ -43,6 +49,9 @@ answer run_elided(const arguments& a) {
   if (a.app == "fib") return {elided::fib(a.n), {}};
   if (a.app == "btc") return {elided::btc(a.depth, a.iter), {}};
   if (a.app == "nqueens") return {elided::nqueens(a.n, a.cutoff), {}};
+  if (a.app == "pfor") return {elided::pfor(a.k, a.n, a.rounds), {}};
+  if (a.app == "recpfor") return {elided::recpfor(a.k, a.n, a.rounds), {}};
+  if (a.app == "lcs") return {elided::lcs(), {}};
   const tree_count found = elided::uts();
   return {found.nodes, found};
 }
@@ -69,6 +78,8 @@ double median(std::vector<double> values) {
 nlohmann::ordered_json params_of(const arguments& a) {
   if (a.app == "btc") return {{"depth", a.depth}, {"iter", a.iter}};
   if (a.app == "nqueens") return {{"n", a.n}, {"cutoff", a.cutoff}};
+  if (a.app == "pfor" || a.app == "recpfor") return {{"n", a.n}, {"k", a.k}, {"m_us", a.m}, {"rounds", a.rounds}};
+  if (a.app == "lcs") return {{"n", a.n}, {"c", a.c}};
   if (a.app != "uts") return {{"n", a.n}};
   if (!a.tree_name.empty()) return {{"tree", a.tree_name}};
   const tree& t = a.shape;
@@ -96,6 +107,7 @@ nlohmann::ordered_json stats_of(const tobi::statistics& s) {
           {"steal_latency_ns", s.steal_latency_ns()},
           {"round_trips_a_steal", s.round_trips_a_steal()},
           {"stolen_bytes", s.stolen_bytes},
+          {"contexts_stolen", s.contexts_stolen},
           {"evacuations", s.evacuations},
           {"published", s.published},
           {"taken_back", s.taken_back},
@@ -117,6 +129,7 @@ struct run_report {
   std::optional<bool> verified;
   std::optional<tobi::statistics> stats;  // of the runtime; the elision has none
   std::optional<double> serial_seconds;
+  std::optional<ideal> best;  // where a program's work is known
 
   [[nodiscard]] double efficiency(int workers) const { return *serial_seconds / (workers * seconds); }
 };
@@ -136,6 +149,11 @@ void print_json(const arguments& a, const setting& where, const run_report& r) {
     line["serial_seconds"] = *r.serial_seconds;
     line["efficiency"] = r.efficiency(where.workers);
   }
+  if (r.best) {
+    line["ideal_seconds"] = r.best->at_least(where.workers);
+    if (r.best->span != 0) line["greedy_bound_seconds"] = r.best->at_most(where.workers);
+    line["ideal_efficiency"] = r.best->at_least(where.workers) / r.seconds;
+  }
   fmt::print("{}\n", line.dump());
 }
 
@@ -146,6 +164,8 @@ struct work {
 };
 work work_of(const arguments& a, const answer& got) {
   if (a.app == "fib") return {fib_forks(a.n), "Mforks/s"};
+  if (a.app == "lcs") return {static_cast<double>(a.n) * static_cast<double>(a.n), "Mcells/s"};
+  if (a.app == "pfor" || a.app == "recpfor") return {static_cast<double>(got.result), "Mleaves/s"};
   return {static_cast<double>(got.result), a.app == "uts" ? "Mnodes/s" : a.app == "btc" ? "Mtasks/s" : "Msolutions/s"};
 }
 
@@ -180,6 +200,7 @@ void report(const arguments& a, const setting& where, const run_report& r, bool 
   } else {
     if (first) print_heading(a, where);
     print_row(a, where, r);
+    if (r.best) fmt::print("  {}\n", compare(*r.best, where.workers, r.seconds));
   }
   std::fflush(stdout);
 }
@@ -196,11 +217,22 @@ bool accept(const arguments& a, const answer& got, std::optional<bool>& verified
   return true;
 }
 
-int run_serially(const arguments& a) {
+// In every process, before the run.
+void prepare(const arguments& a) {
+  parallel::uts_prepare(a.shape);
   elided::uts_prepare(a.shape);
+  if (a.app != "lcs") return;
+  parallel::lcs_prepare(a.n, a.c);
+  elided::lcs_prepare(a.n, a.c);
+}
+
+int run_serially(const arguments& a) {
+  prepare(a);
+  const std::optional<ideal> best = ideal_of(a);
   bool right = true;
   for (int i = -a.warmup; i < a.repeat; ++i) {
     run_report r{};
+    r.best = best;
     r.seconds = time_elided(a, r.got);
     right = accept(a, r.got, r.verified) && right;
     if (i >= 0) report(a, {1, 0, "none", "serial", "none"}, r, i == 0);
@@ -240,13 +272,15 @@ bool run_beside(const arguments& a, run_report& r) {
 
 }  // namespace
 
-int run_app(const arguments& a) {
+int run_app(const arguments& asked) {
+  arguments a = asked;
+  calibrate(a);
   if (a.serial) return run_serially(a);
+  const std::optional<ideal> best = ideal_of(a);
   progress shown(a.progress && !a.json, a);
   tobi::runtime rt(tobi::options{.workers = a.workers});
   progress_word = shown.word(rt.rank());
-  parallel::uts_prepare(a.shape);
-  elided::uts_prepare(a.shape);
+  prepare(a);
   const setting where{rt.computing(), rt.size() - rt.computing(), std::string(rt.transport_name()),
                       "continuation_greedy", std::string(rt.deque_name())};
 
@@ -255,6 +289,7 @@ int run_app(const arguments& a) {
   for (int i = -a.warmup; i < a.repeat; ++i) {
     rt.reset_stats();
     run_report r{};
+    r.best = best;
     shown.start("tasks");
     r.seconds = seconds_of([&] { r.got = run_parallel(a); });
     shown.stop();

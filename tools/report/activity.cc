@@ -105,13 +105,14 @@ activity analyse(const trace& t) {
 }
 
 nlohmann::ordered_json to_json(const trace& t, const activity& a) {
-  std::uint64_t ok = 0, failed = 0, outstanding = 0, published = 0, events = 0, error = 0, waits = 0;
+  std::uint64_t ok = 0, failed = 0, contexts = 0, outstanding = 0, published = 0, events = 0, error = 0, waits = 0;
   double waited = 0;
   std::int64_t offset = 0;
   int nodes = 0;
   for (const rank_facts& r : t.ranks) {
     ok += r.steals_ok;
     failed += r.steals_failed;
+    contexts += r.contexts_stolen;
     outstanding += r.outstanding_joins;
     published += r.published;
     events += r.events;
@@ -141,6 +142,7 @@ nlohmann::ordered_json to_json(const trace& t, const activity& a) {
           {"clock_error_ns", error},
           {"steals_ok", ok},
           {"steals_failed", failed},
+          {"contexts_stolen", contexts},
           {"outstanding_joins", outstanding},
           {"published", published},
           {"waits", waits},

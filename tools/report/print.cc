@@ -54,8 +54,11 @@ void print_trace(const traced& both) {
   fmt::print("  steals {}, failed {}, latency {:.2f} us, {:.0f} bytes on average\n", a.steals_ok, a.steals_failed,
              a.steal_ns / 1000,
              a.steals_ok == 0 ? 0.0 : static_cast<double>(a.stolen_bytes) / static_cast<double>(a.steals_ok));
+  std::uint64_t contexts = 0;
+  for (const rank_facts& r : t.ranks) contexts += r.contexts_stolen;
+  if (contexts != 0) fmt::print("  ready tasks stolen {}\n", contexts);
   for (const phase_sum& p : t.phases) {
-    fmt::print("    {:<8}{:>10.3f} us in {} of them\n", p.name, p.ns / static_cast<double>(p.steals) / 1000, p.steals);
+    fmt::print("    {:<16}{:>10.3f} us in {} of them\n", p.name, p.ns / static_cast<double>(p.steals) / 1000, p.steals);
   }
   if (!a.matrix.empty()) print_matrix(a);
   fmt::print("  {:>8}{:>12}{:>12}{:>12}\n", "worker", "in tasks", "events", "clock +-us");

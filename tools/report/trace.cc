@@ -82,6 +82,7 @@ class reader {
         f.clock_error_ns = r.at("clock_error_ns").get<std::uint64_t>();
         f.steals_ok = r.at("steals_ok").get<std::uint64_t>();
         f.steals_failed = r.at("steals_empty").get<std::uint64_t>() + r.at("steals_lost_race").get<std::uint64_t>();
+        f.contexts_stolen = r.value("contexts_stolen", std::uint64_t{0});
         f.outstanding_joins = r.at("suspend").get<std::uint64_t>();
         f.published = r.at("publish").get<std::uint64_t>();
         f.waits = r.at("wait").get<std::uint64_t>();
@@ -149,6 +150,10 @@ class reader {
     }
     if (name != "steal") return;
     const json& args = e.at("args");
+    if (args.at("result") == "context") {
+      ++into_.ranks[r].contexts_seen;
+      return;
+    }
     steal s{rank, args.at("victim").get<int>(), args.at("result") == "success", begin, end, 0, 1};
     if (s.victim < 0 || static_cast<std::size_t>(s.victim) >= into_.ranks.size())
       refuse("names a victim that there is not");
@@ -196,15 +201,16 @@ class reader {
       (s.ok ? ok : failed)[static_cast<std::size_t>(s.thief)] += s.ok ? 1 : s.attempts;
     for (std::size_t r = 0; r < into_.ranks.size(); ++r) {
       const rank_facts& f = into_.ranks[r];
-      const bool fits = f.lost == 0 ? ok[r] == f.steals_ok && failed[r] == f.steals_failed
-                                    : ok[r] <= f.steals_ok && failed[r] <= f.steals_failed;
+      const bool fits =
+          f.lost == 0 ? ok[r] == f.steals_ok && failed[r] == f.steals_failed && f.contexts_seen == f.contexts_stolen
+                      : ok[r] <= f.steals_ok && failed[r] <= f.steals_failed && f.contexts_seen <= f.contexts_stolen;
       if (!fits)
         throw bad_input(fmt::format("{} does not agree with itself: worker {} counted other steals", into_.file, r));
     }
     // In the order in which a steal does them, whatever the order of the fields.
     std::stable_sort(into_.phases.begin(), into_.phases.end(), [](const phase_sum& a, const phase_sum& b) {
       const auto place = [](const std::string& name) {
-        return std::string_view("look lock claim entry copy").find(name);
+        return std::string_view("empty_check lock steal stack_transfer unlock resume").find(name);
       };
       return place(a.name) < place(b.name);
     });

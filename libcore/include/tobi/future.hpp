@@ -1,4 +1,12 @@
-// A result that any task may wait for, not only the parent: for task graphs that are not trees.
+// Results that any task may wait for, not only the parent: for task graphs that are not trees. A future is made with
+// the task that will give the result (spawn_future), or with a promise that any task sets (make_promise).
+//
+// Handles are trivially copyable: pass them in closures, in results, inside other structures, to any task of the run.
+// The record behind them is freed by the last of its consumers. What waits when it is set goes on at once, on the
+// worker that set it or on any that is idle.
+//
+// Mistakes end the job with one sentence: a future that is joined more often than its maker said, one that is set
+// twice, and, once nothing else can run, one that is waited for and that nobody sets.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +14,10 @@
 
 #include "tobi/detail/fork.hpp"
 #include "tobi/task.hpp"
+
+#ifdef TOBI_ELIDE
+#include <stdexcept>
+#endif
 
 namespace tobi {
 
@@ -15,59 +27,101 @@ inline constexpr std::uint32_t any_number = 0;
 #ifndef TOBI_ELIDE
 
 namespace detail {
+/// A future's record, and what tells it from an earlier one in the same place.
+struct future_name {
+  std::uint64_t record;
+  std::uint64_t ticket;
+};
 extern "C" {
 /// A record for CONSUMERS joins (0: any number, freed at the end of the run), on this worker.
-std::uint64_t tobi_future_create(std::uint32_t consumers) noexcept;
-void tobi_future_set(std::uint64_t record, const void* value, std::uint32_t bytes) noexcept;
-void tobi_future_fail(std::uint64_t record) noexcept;
-void tobi_future_join(std::uint64_t record, void* value, std::uint32_t bytes);
+future_name tobi_future_create(std::uint32_t consumers, int promise) noexcept;
+/// CHECKED: ends the job if it was set before.
+void tobi_future_set(future_name which, const void* value, std::uint32_t bytes, int checked) noexcept;
+/// In a catch clause: sets the exception in place of a value.
+void tobi_future_fail(future_name which, int checked) noexcept;
+void tobi_future_join(future_name which, void* value, std::uint32_t bytes);
 }
 
 /// What the task of a future runs: the body, then the record. Nobody joins the task itself.
 template <class F, class R>
 struct future_body {
   F function;
-  std::uint64_t record;
+  future_name name;
   void operator()() {
     try {
       if constexpr (std::is_void_v<R>) {
         function();
-        tobi_future_set(record, nullptr, 0);
+        tobi_future_set(name, nullptr, 0, 0);
       } else {
         const R value = function();
-        tobi_future_set(record, &value, sizeof value);
+        tobi_future_set(name, &value, sizeof value, 0);
       }
     } catch (...) {
-      tobi_future_fail(record);
+      tobi_future_fail(name, 0);
     }
   }
 };
 }  // namespace detail
 
-/// A handle to the result of spawn_future. Trivially copyable: pass it in closures and results, to any task. It must be
-/// joined exactly as often as its maker said (`consumers`), before the root returns.
+/// A handle to a result. Trivially copyable; R may be incomplete until join() is used, so a result may hold futures of
+/// its own type. It must be joined exactly as often as its maker said (`consumers`), before the root returns.
 template <class R>
 class future {
  public:
+  /// Names no result: joining it ends the job.
   future() = default;
-  explicit future(std::uint64_t record) : record_(record) {}
+  explicit future(detail::future_name name) : name_(name) {}
+
+  /// Whether it names a result at all; not whether that is there.
+  [[nodiscard]] bool valid() const noexcept { return name_.record != 0; }
 
   /// The result; waits for it, which may migrate the caller. The task's exception is thrown as task_error.
   R join() const {
+    detail::check_result<R>();
     if constexpr (std::is_void_v<R>) {
-      detail::tobi_future_join(record_, nullptr, 0);
+      detail::tobi_future_join(name_, nullptr, 0);
     } else {
-      union {
-        R value;
-      };
-      detail::tobi_future_join(record_, &value, sizeof(R));
-      return value;
+      detail::room_for<R> got;
+      detail::tobi_future_join(name_, &got.value, sizeof(R));
+      return got.value;
     }
   }
 
  private:
-  std::uint64_t record_ = 0;
+  detail::future_name name_{};
 };
+
+/// The other end of a future that no task was spawned for: set once, by any task. Trivially copyable.
+template <class R>
+class promise {
+ public:
+  promise() = default;
+  explicit promise(detail::future_name name) : name_(name) {}
+
+  /// The handle to join; the same each time, so its consumers are those of the promise.
+  [[nodiscard]] future<R> get_future() const noexcept { return future<R>(name_); }
+  /// Gives the result. The tasks that wait for it can go on at once, here or on idle workers; the caller goes on too
+  /// and does not migrate.
+  template <class T = R>
+  requires(!std::is_void_v<T>) void set(const T& value) const noexcept {
+    detail::check_result<R>();
+    const R given = value;
+    detail::tobi_future_set(name_, &given, sizeof given, 1);
+  }
+  void set() const noexcept requires(std::is_void_v<R>) { detail::tobi_future_set(name_, nullptr, 0, 1); }
+  /// In a catch clause: each join throws the exception being handled, as task_error.
+  void fail() const noexcept { detail::tobi_future_fail(name_, 1); }
+
+ private:
+  detail::future_name name_{};
+};
+
+/// A promise whose future is joined by CONSUMERS tasks: 1 by default, any_number for an open end. Does not migrate the
+/// caller.
+template <class R>
+promise<R> make_promise(std::uint32_t consumers = 1) noexcept {
+  return promise<R>(detail::tobi_future_create(consumers, 1));
+}
 
 /// Forks FUNCTION like spawn, for CONSUMERS joins from anywhere: 1 by default, any_number for an open end.
 template <class F>
@@ -75,38 +129,89 @@ future<detail::result_of<F>> spawn_future(F function, std::uint32_t consumers = 
   using R = detail::result_of<F>;
   detail::check_closure<F>();
   detail::check_result<R>();
-  const std::uint64_t record = detail::tobi_future_create(consumers);
-  detail::future_body<F, R> body{function, record};
+  const detail::future_name name = detail::tobi_future_create(consumers, 0);
+  detail::future_body<F, R> body{function, name};
   detail::fork_task<void>(body, nullptr);
-  return future<R>(record);
+  return future<R>(name);
 }
 
 #else
 
 inline namespace elided {
+namespace detail_elided {
+/// One word for void too.
+template <class R>
+struct cell {
+  using value_type = std::conditional_t<std::is_void_v<R>, char, R>;
+  value_type value;
+  std::uint32_t left;
+  bool open;  // any number of consumers: lasts as long as the program
+  bool is_set;
+};
+}  // namespace detail_elided
+
+/// Throws std::logic_error where the parallel program would end: joined too often cannot be told from joined late here.
 template <class R>
 class future {
  public:
   future() = default;
-  explicit future(R value) : value_(value) {}
-  R join() const { return value_; }
+  explicit future(detail_elided::cell<R>* state) : state_(state) {}
+  [[nodiscard]] bool valid() const noexcept { return state_ != nullptr; }
+  R join() const {
+    if (state_ == nullptr || !state_->is_set) throw std::logic_error("tobi: a future is joined that was never set");
+    if constexpr (std::is_void_v<R>) {
+      drop();
+    } else {
+      const R value = state_->value;
+      drop();
+      return value;
+    }
+  }
 
  private:
-  R value_{};
-};
-template <>
-class future<void> {
- public:
-  void join() const {}
-};
-template <class F>
-auto spawn_future(F function, std::uint32_t = 1) {
-  if constexpr (std::is_void_v<detail::result_of<F>>) {
-    function();
-    return future<void>();
-  } else {
-    return future<detail::result_of<F>>(function());
+  void drop() const {
+    if (!state_->open && --state_->left == 0) delete state_;
   }
+  detail_elided::cell<R>* state_ = nullptr;
+};
+
+template <class R>
+class promise {
+ public:
+  promise() = default;
+  explicit promise(detail_elided::cell<R>* state) : state_(state) {}
+  [[nodiscard]] future<R> get_future() const noexcept { return future<R>(state_); }
+  template <class T = R>
+  requires(!std::is_void_v<T>) void set(const T& value) const {
+    once();
+    state_->value = value;
+  }
+  void set() const requires(std::is_void_v<R>) { once(); }
+
+ private:
+  void once() const {
+    if (state_ == nullptr || state_->is_set) throw std::logic_error("tobi: a promise is set twice, or names none");
+    state_->is_set = true;
+  }
+  detail_elided::cell<R>* state_ = nullptr;
+};
+
+template <class R>
+promise<R> make_promise(std::uint32_t consumers = 1) {
+  return promise<R>(new detail_elided::cell<R>{{}, consumers, consumers == any_number, false});
+}
+
+template <class F>
+future<detail::result_of<F>> spawn_future(F function, std::uint32_t consumers = 1) {
+  using R = detail::result_of<F>;
+  const promise<R> made = make_promise<R>(consumers);
+  if constexpr (std::is_void_v<R>) {
+    function();
+    made.set();
+  } else {
+    made.set(function());
+  }
+  return made.get_future();
 }
 }  // namespace elided
 

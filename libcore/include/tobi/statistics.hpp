@@ -1,9 +1,16 @@
 // What the scheduler did, counted always (forks and joins only with TOBI_STATS=1: the fork path has no counter).
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace tobi {
+
+/// What a successful steal spends its time on (figure 10 of the uni-address paper). The default deque claims an entry
+/// and copies its frames in one chain: both are `steal`, and it has no lock.
+enum class steal_phase : std::uint8_t { empty_check, lock, steal, stack_transfer, unlock, resume };
+inline constexpr std::size_t steal_phases = 6;
 
 /// Of one worker, or summed over the job (peak_stack_bytes: the largest). Times in nanoseconds.
 struct statistics {
@@ -15,11 +22,14 @@ struct statistics {
   std::uint64_t steal_time = 0;         // over the successful steals, from the first operation to the frame in place
   std::uint64_t steal_round_trips = 0;  // dependent transport round trips of the successful steals
   std::uint64_t stolen_bytes = 0;       // of stack
+  std::uint64_t contexts_stolen = 0;    // lists of suspended tasks that had become ready, taken from another worker
   std::uint64_t evacuations = 0;        // stacks copied out of the uni-address region
   std::uint64_t evacuated_bytes = 0;
-  std::uint64_t published = 0;         // continuations shown to thieves
-  std::uint64_t taken_back = 0;        // of these, those that the owner took back
-  std::uint64_t peak_stack_bytes = 0;  // of the uni-address region
+  std::uint64_t published = 0;                             // continuations shown to thieves
+  std::uint64_t taken_back = 0;                            // of these, those that the owner took back
+  std::uint64_t peak_stack_bytes = 0;                      // of the uni-address region
+  std::array<std::uint64_t, steal_phases> steal_cycles{};  // over the successful steals, of the core's counter
+  std::uint64_t suspend_cycles = 0;                        // over the joins that suspended their task
 
   [[nodiscard]] double steal_latency_ns() const noexcept { return ratio(steal_time, steals_ok); }
   [[nodiscard]] double round_trips_a_steal() const noexcept { return ratio(steal_round_trips, steals_ok); }

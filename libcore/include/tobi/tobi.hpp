@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tobi/error.hpp"
+#include "tobi/finish.hpp"
 #include "tobi/future.hpp"
 #include "tobi/parallel.hpp"
 #include "tobi/runtime.hpp"

@@ -16,6 +16,9 @@ namespace tobi_bench {
 /// the run.
 extern std::uint64_t* progress_word;
 
+/// A leaf of the loops: so many rounds of multiply-adds. Answers 1.
+std::uint64_t compute(std::uint64_t rounds);
+
 /// What a tree search finds. Two registers, which a task returns without touching memory: the depth shares a word with
 /// the leaves. 24 bits are deeper than any stack, and leave 40 for the leaves (the largest named tree has 2^37.7).
 struct tree_count {
@@ -39,11 +42,20 @@ struct tree;
 namespace parallel {
 std::uint64_t fib(std::uint64_t n);
 std::uint64_t btc(std::uint64_t depth, std::uint64_t iter);
+/// The same, with the state of each call saved in frames of the heap before its async; PROCESS is this one's number.
+std::uint64_t fib_in_heap_frames(std::uint64_t n);
+void heap_frames_prepare(int process);
 /// The last CUTOFF rows of a board are searched without tasks.
 std::uint64_t nqueens(std::uint64_t n, std::uint64_t cutoff);
 /// Every process calls it before the run; the root task then calls uts().
 void uts_prepare(const tree& t);
 tree_count uts();
+/// K loops of N iterations; of N, N/2, ... at each level of a recursion. Each iteration is compute(ROUNDS).
+std::uint64_t pfor(std::uint64_t k, std::uint64_t n, std::uint64_t rounds);
+std::uint64_t recpfor(std::uint64_t k, std::uint64_t n, std::uint64_t rounds);
+/// Every process calls it before the run: strings of N bytes, blocks of C x C without further tasks.
+void lcs_prepare(std::uint64_t n, std::uint64_t c);
+std::uint64_t lcs();
 }  // namespace parallel
 
 namespace elided {
@@ -54,6 +66,12 @@ std::uint64_t nqueens(std::uint64_t n, std::uint64_t cutoff);
 /// Every process calls it before the run; the root task then calls uts().
 void uts_prepare(const tree& t);
 tree_count uts();
+/// K loops of N iterations; of N, N/2, ... at each level of a recursion. Each iteration is compute(ROUNDS).
+std::uint64_t pfor(std::uint64_t k, std::uint64_t n, std::uint64_t rounds);
+std::uint64_t recpfor(std::uint64_t k, std::uint64_t n, std::uint64_t rounds);
+/// Every process calls it before the run: strings of N bytes, blocks of C x C without further tasks.
+void lcs_prepare(std::uint64_t n, std::uint64_t c);
+std::uint64_t lcs();
 }  // namespace elided
 
 }  // namespace tobi_bench

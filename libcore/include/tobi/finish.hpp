@@ -1,0 +1,149 @@
+// finish and async as in X10: an async may outlive the task that made it, and the innermost finish around it waits for
+// it, and for all that it made in turn.
+//
+//   tobi::finish([&] {
+//     for (int i = 0; i < 10; ++i) tobi::async([=] { visit(i); });   // each may make further ones
+//   });                                                               // all have ended
+//
+// An async is forked like a spawn: it runs at once, and what follows can be taken by another worker. As long as nothing
+// is taken nothing is counted; the finish counts what was.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "tobi/detail/fork.hpp"
+#include "tobi/task.hpp"
+
+namespace tobi {
+
+/// Thrown at the end of a finish() in which something failed: its own body, or asyncs, however many. The text names the
+/// number and the first few.
+class finish_error : public std::runtime_error {
+ public:
+  finish_error(std::uint64_t count, const std::string& text) : std::runtime_error(text), count_(count) {}
+  /// How many of them failed.
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+
+ private:
+  std::uint64_t count_;
+};
+
+#ifndef TOBI_ELIDE
+
+namespace detail {
+/// What a finish or an async leaves among its locals: see libcore/task/scopes.hpp.
+struct scope_marker {
+  scope_marker* up;
+  std::uint64_t finish;
+  std::uint64_t outer;
+};
+extern "C" {
+void tobi_finish_begin(scope_marker* marker) noexcept;
+/// In a catch clause: keeps the exception for the end of FINISH.
+void tobi_finish_fail(std::uint64_t finish) noexcept;
+/// Waits, which may migrate the caller. Throws finish_error.
+void tobi_finish_end(scope_marker* marker);
+/// The finish around the caller; ends the job where there is none.
+std::uint64_t tobi_async_finish() noexcept;
+void tobi_async_begin(scope_marker* marker, std::uint64_t finish) noexcept;
+void tobi_async_end(scope_marker* marker) noexcept;
+/// The caller was taken away from its async, which is to be awaited by FINISH from now on.
+void tobi_async_parted(handle* h, std::uint64_t finish) noexcept;
+}
+
+template <class F>
+struct async_body {
+  F function;
+  std::uint64_t finish;
+  void operator()() {
+    scope_marker marker;
+    tobi_async_begin(&marker, finish);
+    try {
+      function();
+    } catch (...) {
+      tobi_finish_fail(finish);
+    }
+    tobi_async_end(&marker);
+  }
+};
+}  // namespace detail
+
+/// Runs BODY in the caller's task and waits for all asyncs that were made in it, by whomever. May migrate the caller.
+/// Nested ones wait for their own asyncs. Throws finish_error after that, if BODY or an async threw.
+template <class F>
+void finish(F&& body) {
+  detail::scope_marker marker;
+  detail::tobi_finish_begin(&marker);
+  try {
+    std::forward<F>(body)();
+  } catch (...) {
+    detail::tobi_finish_fail(marker.finish);
+  }
+  detail::tobi_finish_end(&marker);
+}
+
+/// Forks FUNCTION, whose closure must be trivially copyable and whose result is dropped: what it finds it gives away by
+/// a promise. May migrate the caller. Outside of any finish it ends the job with a message.
+template <class F>
+void async(F function) {
+  detail::check_closure<F>();
+  const detail::async_body<F> body{function, detail::tobi_async_finish()};
+  detail::handle h;
+  h.record = 0;
+  detail::fork_task<void>(body, &h);
+  if (h.record != 0) [[unlikely]] {
+    detail::tobi_async_parted(&h, body.finish);
+  }
+}
+
+#else
+
+inline namespace elided {
+namespace detail_elided {
+struct finish_state {
+  finish_state* outer;
+  std::uint64_t failed = 0;
+  std::string text{};
+  void add(const std::string& what) {
+    ++failed;
+    if (failed <= 3) text += (failed == 1 ? "" : "; ") + what;
+  }
+};
+inline finish_state* governing = nullptr;
+
+template <class F>
+void guarded(finish_state& s, F&& f) {
+  try {
+    f();
+  } catch (const std::exception& e) {
+    s.add(e.what());
+  } catch (...) {
+    s.add("an exception");
+  }
+}
+}  // namespace detail_elided
+
+template <class F>
+void finish(F&& body) {
+  detail_elided::finish_state mine{detail_elided::governing};
+  detail_elided::governing = &mine;
+  detail_elided::guarded(mine, std::forward<F>(body));
+  detail_elided::governing = mine.outer;
+  if (mine.failed != 0) {
+    throw finish_error(mine.failed, std::to_string(mine.failed) + " of the tasks of a finish failed: " + mine.text);
+  }
+}
+template <class F>
+void async(F function) {
+  if (detail_elided::governing == nullptr) throw std::logic_error("tobi: an async outside of any finish");
+  detail_elided::finish_state& mine = *detail_elided::governing;
+  detail_elided::guarded(mine, function);
+}
+}  // namespace elided
+
+#endif
+
+}  // namespace tobi

@@ -1,0 +1,139 @@
+// Futures and promises: records that any task completes and any task joins.
+#include <cxxabi.h>
+
+#include <cstring>
+#include <string>
+
+#include "libcore/base/log.hpp"
+#include "libcore/task/worker.hpp"
+
+namespace tobi::tasks {
+
+using detail::future_name;
+using transports::op;
+using transports::op_kind;
+
+namespace {
+
+// A ticket is {serial:32, any number of consumers:1}.
+constexpr std::uint64_t any_number_ticket = std::uint64_t{1} << 32;
+std::uint32_t serial_of(future_name which) noexcept { return static_cast<std::uint32_t>(which.ticket); }
+
+std::string name_of(future_name which) {
+  return "the future #" + std::to_string(serial_of(which)) + " of rank " +
+         std::to_string(location{which.record}.rank());
+}
+
+void must_be_made(future_name which, const char* what) {
+  if (which.record == 0) {
+    base::fatal(std::string("a future that was never made was ") + what +
+                ": take it from spawn_future or make_promise; a default-constructed one names none.");
+  }
+}
+
+[[noreturn]] void joined_too_often(future_name which) {
+  base::fatal(name_of(which) +
+              " is joined more often than its maker said: give the right number of consumers, or tobi::any_number; a "
+              "consumer joins once.");
+}
+
+}  // namespace
+
+std::string describe(const record& what, int rank) {
+  const std::string number = "#" + std::to_string(what.serial) + " of rank " + std::to_string(rank);
+  switch (what.status) {
+    case record_status::promised:
+      return "the promise " + number + ", which nobody has set";
+    case record_status::spawned:
+      return "the future " + number + ", whose task has not ended";
+    case record_status::finishing:
+      return "the tasks of a finish that rank " + std::to_string(rank) + " began";
+    case record_status::value:
+    case record_status::remote_value:
+    case record_status::error:
+      break;
+  }
+  return "a child whose parent was taken from rank " + std::to_string(rank);
+}
+
+future_name worker::future_create(std::uint32_t consumers, bool promise) noexcept {
+  const std::uint64_t made = need_record();
+  auto* fresh = static_cast<record*>(parts_.net->local(location{made}));
+  if (++last_serial_ == 0) ++last_serial_;
+  fresh->shares = std::uint64_t{consumers} * one_claim + consumers;
+  fresh->status = promise ? record_status::promised : record_status::spawned;
+  fresh->serial = last_serial_;
+  if (consumers == 0) to_free_.push_back(made);
+  return {made, fresh->serial | (consumers == 0 ? any_number_ticket : 0)};
+}
+
+// What can be known before anything is written: the value of the first set must not be touched by a second.
+void worker::must_be_unset(future_name which) {
+  const location at{which.record};
+  std::uint64_t word = 0;
+  record seen;
+  if (parts_.net->is_local(at)) {
+    std::memcpy(&seen, parts_.net->local(at), sizeof seen);
+    word = seen.word;
+  } else {
+    const op both[] = {
+        {op_kind::get, false, parts_.net->heap(at.rank()), at.offset(), &word, 8, 0, 0},
+        {op_kind::get, false, parts_.net->heap(at.rank()), at.offset(), &seen, sizeof seen, 0, 0},
+    };
+    parts_.net->post(at.rank(), both);
+    parts_.net->complete(at.rank());
+  }
+  if (word == record_done || seen.serial != serial_of(which)) {
+    base::fatal(name_of(which) + " is set twice: a promise is set once, by one task.");
+  }
+}
+
+void worker::future_set(future_name which, const void* value, std::uint32_t bytes, bool checked) noexcept {
+  if (checked) {
+    must_be_made(which, "set");
+    must_be_unset(which);
+  }
+  complete(which.record, record_status::value, value, bytes, serial_of(which));
+  // The task that sets goes on: to switch to a waiter would be to evacuate it and all of its parents. An idle worker
+  // takes the waiters; so does this one as soon as it has nothing else.
+  ready_.show();
+}
+
+void worker::future_fail(future_name which, bool checked) noexcept {
+  if (checked) {
+    must_be_made(which, "set");
+    if (abi::__cxa_current_exception_type() == nullptr) {
+      base::fatal("tobi::promise::fail was called outside of a catch clause, where there is no exception to keep.");
+    }
+    must_be_unset(which);
+  }
+  const std::uint64_t kept = keep_failure();
+  complete(which.record, record_status::error, &kept, sizeof kept, serial_of(which));
+  ready_.show();
+}
+
+void worker::future_join(future_name which, void* value, std::uint32_t bytes) {
+  must_be_made(which, "joined");
+  keep_moving();
+  record copy;
+  bool done = false;
+  if ((which.ticket & any_number_ticket) != 0) {
+    done = finished(which.record, copy);
+    if (done && copy.serial != serial_of(which)) joined_too_often(which);
+  } else {
+    std::uint64_t shares = 0;
+    done = look(which.record, shares, copy);
+    if (shares < one_claim || copy.serial != serial_of(which)) joined_too_often(which);
+  }
+  if (!done) suspend_for(which.record, copy);
+  if (copy.status == record_status::error) throw_failure(which.record, copy);
+  take_result(copy, value, bytes);
+  consume(which.record, copy);
+}
+
+void worker::end_of_run() noexcept {
+  for (const std::uint64_t where : to_free_) drop_record(where);
+  to_free_.clear();
+}
+
+}  // namespace tobi::tasks

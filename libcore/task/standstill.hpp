@@ -1,0 +1,83 @@
+// When nothing can ever run again: every worker is idle, nothing is on its way, and the root has not ended. Then some
+// task waits for a future that nobody sets, or tasks wait for each other in a circle, and the job ends with a report
+// instead of hanging.
+//
+// Only idle workers take part. One that has found nothing for a while marks itself still, in words of its own; rank 0,
+// while it is still, now and then reads everybody's words, and stops at the first worker that is not. A worker that
+// runs tasks does nothing for this but count what it steals.
+//
+// Why it never fires wrongly: Mattern's four counters (Algorithms for distributed termination detection, 1987), with a
+// steal in the role of a message. `state` is even while a worker is still and grows by one at each change; `given` is
+// how often thieves have taken something from this worker, `received` how often it has taken something itself.
+//   S1  A still worker has an empty region, no ready context, nothing shown: it can neither run nor give away anything.
+//       `given` is therefore exact while it is still. It counts claims, so it counts before the thief knows.
+//   S2  A thief leaves stillness (`state`) before it counts what it took (`received`), and only then runs it.
+//   S3  All of these words only grow. Two rounds read the same words, one round wholly after the other. Where both
+//       readings of a word are equal it had that value at each moment between them, also when the words of one remote
+//       read come from different moments. So at the moment between the rounds all workers were still at once (their
+//       states are equal and even), with just these counts.
+//   S4  If then the counts of what was given and of what was received add up to the same, no thief has claimed
+//       something that it has not counted; one that had claimed something and counted it was not still (S2). So at that
+//       moment there was nothing to run anywhere, and by S1 nothing can arise: only running tasks complete records,
+//       and only they make tasks.
+//   S5  The worker on which the root ends does not become still any more in this run, nor does one that has not
+//       entered it: outside of a run `state` is odd. So a root that has ended, and whose end is being told, is no
+//       standstill.
+#pragma once
+
+#include <cstdint>
+
+#include "alloc/remote_objects.hpp"
+#include "libcore/task/fabric.hpp"
+
+namespace tobi::tasks {
+
+/// A worker's words, in its control block, at the same offset everywhere. Only the owner writes, but for `report`.
+struct alignas(64) idle_board {
+  std::uint64_t state;      // odd: it runs something, or may at once; even: still
+  std::uint64_t given;      // written on becoming still
+  std::uint64_t received;   // continuations and contexts that this worker took from others
+  std::uint64_t suspended;  // tasks that wait, less those that were let go on: by whom did it, so it may be below 0
+  std::uint64_t report;     // rank 0 asks this worker to say what its tasks wait for
+  std::uint64_t reported;   // it has
+};
+
+class standstill {
+ public:
+  void start(fabric& net, idle_board& board, alloc::remote_objects& objects) noexcept;
+
+  /// This worker has something to run, or leaves the run. Before it counts or runs it.
+  void moves() noexcept {
+    if (still_) leave();
+  }
+  void took() noexcept;
+  void waits() noexcept;
+  void goes_on() noexcept;
+  /// In the idle loop: it is idle since SINCE (of arch::now_ns), and GIVEN() tells how much was taken from it. Ends the
+  /// job when nothing can run any more.
+  template <class Given>
+  void idle(std::uint64_t since, std::uint64_t now, Given given) noexcept {
+    if (now - since < patience_ns) return;
+    if (!still_) enter(given());
+    watch(now);
+  }
+
+ private:
+  static constexpr std::uint64_t patience_ns = 100'000'000;
+
+  void leave() noexcept;
+  void enter(std::uint64_t given) noexcept;
+  void watch(std::uint64_t now) noexcept;
+  [[nodiscard]] bool round(std::uint64_t& sum, std::uint64_t& differences, std::uint64_t& suspended);
+  [[nodiscard]] idle_board read(int rank);
+  void say_what_waits();
+  [[noreturn]] void end(std::uint64_t suspended);
+
+  fabric* net_ = nullptr;
+  idle_board* board_ = nullptr;
+  alloc::remote_objects* objects_ = nullptr;
+  bool still_ = false;
+  std::uint64_t looked_ = 0;
+};
+
+}  // namespace tobi::tasks

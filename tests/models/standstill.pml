@@ -1,0 +1,126 @@
+/* When nothing can run any more (libcore/task/standstill.hpp): workers that steal from each other, and rank 0's two rounds.
+ *
+ * Work is a number of units that a worker has; a unit may make another one. A worker with work gives a unit away when a thief claims it: the claim and its count are
+ * one step at the victim (they are one compare-and-swap), the thief learns of it in a later one. A worker without work may become
+ * still, in steps: given, then state. A still worker is a thief too; it leaves stillness before it counts what it took.
+ * The rounds read the words of a worker one at a time, in either order.
+ *
+ * Proved: when the two rounds agree, nobody has work and none is on its way.
+ */
+#ifndef WORKERS
+#define WORKERS 2
+#endif
+#define UNITS 2      /* that are made in all */
+#define CLAIMS 1     /* from one worker: what bounds the run */
+
+byte work[WORKERS];
+byte claims[WORKERS];        /* what thieves took from this worker: part of the word that they claim by */
+byte given[WORKERS];         /* the same, as the worker tells it when it becomes still */
+byte received[WORKERS];
+byte state[WORKERS] = 1;     /* even: still */
+byte flying;                 /* ghost: claimed, and not yet at the thief */
+byte made = 1, spent;        /* units */
+bool fired;
+
+inline victim_of(me, v) {
+  if
+  :: me == 0 -> v = WORKERS - 1
+  :: else -> v = me - 1
+  fi
+}
+
+proctype worker(byte me) {
+  byte v;
+  bool got;
+  do
+  :: fired || spent == made -> break
+  /* a unit makes another one, or ends */
+  :: work[me] > 0 && made < UNITS -> atomic { work[me]++; made++ }
+  :: work[me] > 0 -> atomic { work[me]--; spent++ }
+  /* idle: becomes still */
+  :: work[me] == 0 && state[me] % 2 == 1 && state[me] < 4 ->
+       given[me] = claims[me];
+       state[me]++
+  /* idle: steals */
+  :: work[me] == 0 ->
+       atomic {
+         victim_of(me, v);
+         if
+         :: work[v] > 0 && claims[v] < CLAIMS -> work[v]--; claims[v]++; flying++; got = 1
+         :: else -> skip
+         fi;
+         v = 0
+       };
+       if
+       :: got ->
+            if
+            :: state[me] % 2 == 0 -> state[me]++
+            :: else -> skip
+            fi;
+            received[me]++;
+            atomic { flying--; work[me]++; got = 0 }
+       :: else -> skip
+       fi
+  od
+}
+
+byte sum1, sum2, diff1, diff2;
+
+inline read_all(sum, diff, ok) {
+  sum = 0; diff = 0; ok = 1; r = 0;
+  do
+  :: r < WORKERS ->
+       if
+       :: atomic { if :: state[r] % 2 == 1 -> ok = 0; break :: else -> sum = sum + state[r] fi };
+          atomic { sum = sum + given[r]; diff = diff + given[r] };
+          atomic { sum = sum + received[r]; diff = diff - received[r] }
+       :: atomic { sum = sum + received[r]; diff = diff - received[r] };
+          atomic { sum = sum + given[r]; diff = diff + given[r] };
+          atomic { if :: state[r] % 2 == 1 -> ok = 0; break :: else -> sum = sum + state[r] fi }
+       fi;
+       r++
+  :: else -> break
+  od;
+  r = 0      /* fewer states */
+}
+
+proctype watcher() {
+  byte r, i;
+  bool ok;
+  do
+  :: fired -> break
+  :: else ->
+       read_all(sum1, diff1, ok);
+       if
+       :: ok ->
+            read_all(sum2, diff2, ok);
+            if
+            :: ok && sum1 == sum2 && diff2 == 0 ->
+                 atomic {
+                   fired = 1;
+                   assert(flying == 0);
+                   i = 0;
+                   do
+                   :: i < WORKERS -> assert(work[i] == 0); i++
+                   :: else -> break
+                   od
+                 }
+            :: else -> skip
+            fi
+       :: else -> skip
+       fi;
+       atomic { sum1 = 0; sum2 = 0; diff1 = 0; diff2 = 0; ok = 0; i = 0 }
+  od
+}
+
+init {
+  atomic {
+    work[0] = 1;
+    byte i = 0;
+    do
+    :: i < WORKERS -> run worker(i); i++
+    :: else -> break
+    od;
+    run watcher()
+  }
+}

@@ -1,0 +1,13 @@
+// The measurements that have a file of their own. Each answers the exit status.
+#pragma once
+
+#include "tools/bench/arguments.hpp"
+
+namespace tobi_bench {
+
+/// Peak stack of the papers' programs, and the address space of the stacks beside what iso-address would reserve.
+int measure_space(const arguments& a);
+/// The phases of a steal, for each deque.
+int measure_breakdown(const arguments& a);
+
+}  // namespace tobi_bench

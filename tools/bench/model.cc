@@ -1,0 +1,87 @@
+#include "tools/bench/model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+
+#include "tools/bench/apps/lcs_table.hpp"
+#include "tools/bench/apps/variant.hpp"
+
+namespace tobi_bench {
+
+namespace {
+
+template <class F>
+double seconds_of(F f) {
+  const auto begin = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// The shortest of a few: what else the machine does only makes it longer.
+template <class F>
+double best_of(int times, F f) {
+  double best = seconds_of(f);
+  for (int i = 1; i < times; ++i) best = std::min(best, seconds_of(f));
+  return best;
+}
+
+// One leaf block of the table, C x C, in the middle of nowhere.
+double seconds_of_a_leaf(std::uint32_t c) {
+  const lcs_strings strings(c);
+  return best_of(9, [&] {
+    lcs_edge top{};
+    lcs_edge left{};
+    lcs_leaf(strings, 0, 0, c, top, left);
+    asm volatile("" : : "r"(&top), "r"(&left) : "memory");
+  });
+}
+
+}  // namespace
+
+// Eight chains that do not depend on each other keep the multiply-adds going.
+std::uint64_t compute(std::uint64_t rounds) {
+  double x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  for (std::uint64_t r = 0; r < rounds; ++r) {
+    for (double& v : x) v = v * 0.999 + 0.5;
+    asm volatile("" : : "r"(x) : "memory");
+  }
+  return 1;
+}
+
+void calibrate(arguments& a) {
+  if (a.app != "pfor" && a.app != "recpfor") return;
+  std::uint64_t rounds = 1024;
+  while (seconds_of([&] { compute(rounds); }) < 2e-3) rounds *= 2;
+  const double one = best_of(7, [&] { compute(rounds); }) / static_cast<double>(rounds);
+  a.rounds = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(a.m * 1e-6 / one));
+}
+
+std::optional<ideal> ideal_of(const arguments& a) {
+  const auto n = static_cast<double>(a.n);
+  const double leaf = a.m * 1e-6;
+  const auto k = static_cast<double>(a.k);
+  if (a.app == "pfor") return ideal{k * leaf * n, 0};
+  if (a.app == "recpfor") return ideal{k * leaf * n * static_cast<double>(std::bit_width(a.n) - 1) + leaf * n, 0};
+  if (a.app != "lcs") return std::nullopt;
+  const auto side = static_cast<std::uint32_t>(std::min(a.n, a.c));
+  const double one = seconds_of_a_leaf(side);
+  const double blocks = n / static_cast<double>(side);
+  return ideal{blocks * blocks * one, (2 * blocks - 1) * one};
+}
+
+std::string compare(const ideal& best, int workers, double seconds) {
+  if (best.span == 0) {
+    const double least = best.at_least(workers);
+    return fmt::format("ideal time T1/P {:.4f} s, efficiency {:.3f}", least, least / seconds);
+  }
+  return fmt::format("greedy bound: max(T1/P, Tinf) {:.4f} s <= TP {:.4f} s <= T1/P + Tinf {:.4f} s: {}",
+                     best.at_least(workers), seconds, best.at_most(workers),
+                     seconds < best.at_least(workers)  ? "below it"
+                     : seconds > best.at_most(workers) ? "above it"
+                                                       : "within it");
+}
+
+}  // namespace tobi_bench

@@ -1,0 +1,27 @@
+// What a program would take on an ideal machine: work and span, from the measured time of one leaf.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tools/bench/arguments.hpp"
+
+namespace tobi_bench {
+
+/// For loops: the rounds of compute() that last as long as --m says. Sets A.rounds. Before the workers are forked.
+void calibrate(arguments& a);
+
+/// Seconds. Without a span nothing is said about it.
+struct ideal {
+  double work = 0;  // T1
+  double span = 0;  // Tinf, or 0
+
+  [[nodiscard]] double at_least(int workers) const noexcept { return span > work / workers ? span : work / workers; }
+  [[nodiscard]] double at_most(int workers) const noexcept { return work / workers + span; }
+};
+/// Of the programs for which there is one: pfor, recpfor, lcs.
+std::optional<ideal> ideal_of(const arguments& a);
+/// The sentence for people.
+std::string compare(const ideal& best, int workers, double seconds);
+
+}  // namespace tobi_bench

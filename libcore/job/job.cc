@@ -49,6 +49,7 @@ job::job(const options& chosen) : settings_(base::read_settings()) {
   check_address_space(size(), settings_);
   take_core();
   nodes_ = find_nodes();
+  hosts_.assign(bootstrap_->nodes().begin(), bootstrap_->nodes().end());
   transport_ = transports::select(settings_.transport, {rank(), size(), nodes_, settings_});
   choose_sizes();
   make_memory();
@@ -237,9 +238,9 @@ std::vector<int> job::distances() const {
 void job::start_worker() {
   choice_ = std::make_unique<tasks::victims>(rank(), distances(), static_cast<std::uint64_t>(rank()) + 1);
   tasks::this_worker().start({net_.get(), objects_.get(), &control_->window, &control_->the, segment_.stack_low(),
-                              segment_.stack_high(), slot_memory_, choice_.get(),
-                              settings_.deque == base::deque_kind::the, settings_.stats, settings_.debug_migrate,
-                              crowded_});
+                              segment_.stack_high(), slot_memory_, choice_.get(), &hosts_, settings_.sched,
+                              settings_.task_stack_bytes, settings_.deque == base::deque_kind::the, settings_.stats,
+                              settings_.debug_migrate, crowded_});
 }
 
 // Dissemination: in round k each rank tells the one 2^k further on, and hears from the one 2^k back. Everybody has
@@ -308,6 +309,7 @@ void job::run(const detail::root& what, void* result) {
   if (tasks::this_worker().inside_task()) {
     base::fatal("tobi::run was called inside a task; a program has one root at a time.", base::exit_usage);
   }
+  run_began_ns_ = arch::now_ns();
   ++epoch_;
   if (rank() == 0) {
     std::vector<std::byte> start(sizeof(root_start) + what.closure_bytes);
@@ -350,6 +352,7 @@ void job::take_result(const detail::root& what, void* result) {
   if (head.failure != 0) net_->get(tasks::location{head.failure}, &failed, sizeof failed);
   barrier();  // everybody has read it, and nobody is stealing any more
   tasks::this_worker().end_of_run();
+  tasks::this_worker().count_run(arch::now_ns() - run_began_ns_);
   if (where.rank() == rank()) {
     objects_->free_local(net_->local(where));
     // A failure may lie in another worker's heap; then that worker frees it when it collects.
@@ -369,6 +372,15 @@ statistics job::stats() {
   }
   barrier();
   return all;
+}
+
+statistics job::stats_of(int rank) {
+  control_->counted = tasks::this_worker().counted();
+  barrier();
+  statistics one;
+  net_->get({rank, offsetof(control_block, counted)}, &one, sizeof one);
+  barrier();
+  return one;
 }
 
 void job::reset_stats() {

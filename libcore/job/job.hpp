@@ -53,9 +53,13 @@ class job {
   [[nodiscard]] std::string_view transport_name() const noexcept { return transport_->name(); }
   [[nodiscard]] std::string_view deque_name() const noexcept { return tasks::this_worker().work().name(); }
 
+  [[nodiscard]] std::string_view sched_name() const noexcept { return tasks::this_worker().sched().name(); }
+
   void run(const detail::root& what, void* result);
   void barrier();
+  /// Of all workers together, or of one.
   statistics stats();
+  statistics stats_of(int rank);
   void reset_stats();
 
   /// On the worker where the root ended: keeps the result and starts to tell everybody.
@@ -85,11 +89,13 @@ class job {
   std::uintptr_t* slot_memory_ = nullptr;
   std::size_t slot_bytes_ = 0;
   std::uint64_t epoch_ = 0;
+  std::uint64_t run_began_ns_ = 0;
   std::uint64_t barrier_generation_ = 0;
   std::array<std::uint64_t, 2> telling_{};  // source of the puts of the notice: result, epoch
   arch::core core_;                         // of this worker; no os_cpu: none in particular
   std::vector<arch::core> cores_;           // of each rank
   std::vector<int> nodes_;                  // of each rank
+  std::vector<int> hosts_;                  // of each rank: its real node, which TOBI_NODES does not change
   bool crowded_ = false;                    // more workers here than cores: those that wait give theirs away
 };
 

@@ -29,6 +29,7 @@ void explain_fault(const void* address) noexcept {
     base::fatal("the deque is full: more than " + std::to_string(known.deque_entries) +
                 " forks are nested on one worker; raise TOBI_DEQUE_SIZE.");
   }
+  if (const std::string why = tasks::this_worker().explain_fault(at); !why.empty()) base::fatal(why);
   const auto here = reinterpret_cast<std::uintptr_t>(at);
   if (here >= tasks::this_worker().protected_from() && at < known.memory->stack_high()) {
     base::fatal(
@@ -44,6 +45,12 @@ void check_limits(int workers, int cores, const base::settings& in_force) {
     base::fatal(std::to_string(workers) + " workers cannot run a job; ask for 1 or more.", base::exit_usage);
   if (const std::string why = arch::too_many_workers(workers, cores, worker_bytes); !why.empty()) {
     base::fatal(why, base::exit_usage);
+  }
+  if (in_force.debug_migrate && base::steals_children(in_force.sched)) {
+    base::fatal(
+        "TOBI_DEBUG_MIGRATE moves continuations, and with TOBI_SCHED=child_full or child_rtc none moves; unset one of "
+        "them.",
+        base::exit_usage);
   }
   check_address_space(workers, in_force);
 }
@@ -68,11 +75,14 @@ void forget_ranges() noexcept {
 void add(statistics& sum, const statistics& one) noexcept {
   sum.forks += one.forks;
   sum.joins += one.joins;
+  sum.run_time = std::max(sum.run_time, one.run_time);
   sum.outstanding_joins += one.outstanding_joins;
+  sum.outstanding_time += one.outstanding_time;
   sum.steals_ok += one.steals_ok;
   sum.steals_failed += one.steals_failed;
   sum.steal_time += one.steal_time;
   sum.steal_round_trips += one.steal_round_trips;
+  sum.copy_time += one.copy_time;
   sum.stolen_bytes += one.stolen_bytes;
   sum.evacuations += one.evacuations;
   sum.evacuated_bytes += one.evacuated_bytes;
@@ -91,13 +101,15 @@ void print_statistics(const statistics& all, int workers) {
   std::fprintf(stderr, "tobi: statistics of %d workers\n", workers);
   count("forks", all.forks);
   count("joins", all.joins);
+  real("execution time", static_cast<double>(all.run_time) / 1e9, "s");
   count("outstanding joins", all.outstanding_joins);
+  real("outstanding join time, mean", all.outstanding_join_ns() / 1000, "us");
   count("steals, successful", all.steals_ok);
   count("steals, failed", all.steals_failed);
   real("steal latency, mean", all.steal_latency_ns() / 1000, "us");
   real("round trips a steal", all.round_trips_a_steal(), "");
-  real("stolen stack, mean",
-       all.steals_ok == 0 ? 0 : static_cast<double>(all.stolen_bytes) / static_cast<double>(all.steals_ok), "bytes");
+  real("stolen task size, mean", all.bytes_a_steal(), "bytes");
+  real("task copy time, mean", all.copy_ns() / 1000, "us");
   count("evacuations", all.evacuations);
   count("published", all.published);
   count("taken back", all.taken_back);

@@ -26,8 +26,10 @@ int runtime::rank() const noexcept { return the_job->rank(); }
 int runtime::size() const noexcept { return the_job->size(); }
 void runtime::barrier() { need_job().barrier(); }
 statistics runtime::stats() { return need_job().stats(); }
+statistics runtime::stats_of(int rank) { return need_job().stats_of(rank); }
 void runtime::reset_stats() { need_job().reset_stats(); }
 std::string_view runtime::transport_name() const noexcept { return the_job->transport_name(); }
+std::string_view runtime::sched_name() const noexcept { return the_job->sched_name(); }
 std::string_view runtime::deque_name() const noexcept { return the_job->deque_name(); }
 
 namespace detail {

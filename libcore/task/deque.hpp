@@ -19,6 +19,7 @@ namespace tobi::tasks {
 struct stolen {
   std::uintptr_t sp = 0;
   std::uintptr_t base = 0;
+  std::uint64_t copy_ns = 0;  // what the round trip took that brought them
 };
 
 enum class steal_result : std::uint8_t { taken, empty, lost_race };

@@ -7,9 +7,7 @@ using tobi::tasks::this_worker;
 
 extern "C" {
 
-void tobi_on_fork(std::uintptr_t sp, const std::uint64_t* words, const void* type) noexcept {
-  this_worker().on_fork(sp, words, type);
-}
+void tobi_on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept { this_worker().on_fork(sp, words); }
 void tobi_on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noexcept { this_worker().on_return(sp, a, b); }
 
 }  // extern "C"

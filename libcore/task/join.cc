@@ -8,7 +8,7 @@
 #include <exception>
 #include <memory>
 
-#include "arch/cpu.hpp"
+#include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/task/worker.hpp"
 #include "tobi/detail/fork.hpp"
@@ -48,14 +48,17 @@ void worker::free_object(location where) noexcept {
   }
 }
 
-// The child's side: CLUSTER 2022, figure 4, DIE. One atomic when nobody waits yet.
+// The child's side: DIE of CLUSTER 2022, figures 3 and 4. What the record says then; the scheduler says how it gets
+// there.
 void worker::complete(std::uint64_t where, record_status status, const void* value, std::uint32_t bytes) noexcept {
   fabric& net = *parts_.net;
   const location at{where};
   record made;
   std::uint64_t elsewhere = 0;
   made.status = status;
+  made.by = static_cast<std::uint16_t>(net.rank());
   made.bytes = bytes;
+  made.done_ns = 0;
   if (bytes > sizeof made.value) {
     void* big = parts_.objects->allocate(bytes);
     if (big == nullptr) {
@@ -70,38 +73,38 @@ void worker::complete(std::uint64_t where, record_status status, const void* val
     std::memcpy(made.value, value, bytes);
   }
 
-  constexpr std::size_t head = offsetof(record, status);
-  std::uint64_t found = 0;
+  sched_->conclude(at, made);
+}
+
+// The whole of it where nobody waits in the record: CLUSTER 2022, figure 3, lines 5 and 6.
+void worker::put_done(location at, record& made) noexcept {
+  fabric& net = *parts_.net;
   if (net.is_local(at)) {
-    std::memcpy(static_cast<std::byte*>(net.local(at)) + head, &made.status, sizeof made - head);
-    found = net.compare_swap(at, 0, record_done);
-  } else {
-    const op both[] = {
-        {op_kind::put, false, net.heap(at.rank()), at.offset() + head, &made.status, sizeof made - head, 0, 0},
-        {op_kind::compare_swap, false, net.heap(at.rank()), at.offset(), &found, 8, record_done, 0},
-    };
-    net.post(at.rank(), both);
-    net.complete(at.rank());
+    auto* here = static_cast<record*>(net.local(at));
+    fill_record(*here, made);
+    // Release: the value before the word that says that it is there.
+    std::atomic_ref(here->word).store(record_done, std::memory_order_release);
+    return;
   }
-  while (found != 0) {
-    const std::uint64_t waiters = found;
-    found = net.compare_swap(at, waiters, record_done);
-    if (found == waiters) {
-      wake(waiters);
-      return;
-    }
-  }
+  const op both[] = {
+      {op_kind::put, false, net.heap(at.rank()), at.offset() + record_head, &made.status, sizeof made - record_head, 0,
+       0},
+      {op_kind::put, false, net.heap(at.rank()), at.offset(), const_cast<std::uint64_t*>(&record_done), 8, 0, 0},
+  };
+  net.post(at.rank(), both);
+  net.complete(at.rank());
 }
 
 // The waiters become this worker's: the scheduler takes the last one pushed at once when the completing task has died.
 void worker::wake(std::uint64_t waiters) {
+  const std::uint64_t now_ns = arch::now_ns();
   for (std::uint64_t w = waiters; w != 0;) {
     const location where{w & ~location_tags};
     std::uint64_t next = 0;
     if ((w & waiter_has_next) != 0) {
       parts_.net->get({where.rank(), where.offset() + offsetof(image, next)}, &next, sizeof next);
     }
-    ready_.push_back(where.word);
+    ready_.push_back({where.word, now_ns});
     w = next;
   }
 }
@@ -129,7 +132,10 @@ bool worker::finished(std::uint64_t where, record& copy) {
 
 void worker::wait_for(std::uint64_t where, record& copy) {
   keep_moving();
-  if (finished(where, copy)) return;
+  if (!finished(where, copy)) sched_->wait(where, copy);
+}
+
+void worker::suspend_for(std::uint64_t where, record& copy) {
   waiting_for_ = where;
   left_ = left::suspended;
   tobi_suspend();
@@ -203,7 +209,7 @@ void worker::abandon(std::uint64_t& handle_record) noexcept {
     return;
   }
   record copy;
-  if (std::uncaught_exceptions() > 0) {
+  if (sched_->moves_tasks() && std::uncaught_exceptions() > 0) {
     // An exception under way belongs to this process and cannot move: wait here, and keep serving.
     while (!finished(where, copy)) {
       poll();

@@ -10,10 +10,13 @@
 // Invariants: word goes 0 -> waiter* -> done and never back, so each waiter is resumed exactly once: by the one
 // compare-and-swap that replaced its location with `done`. The value is written before `done` (same chain, or a
 // release). A record is freed by the last join that read it, and nobody reads it later.
+//
+// That is the greedy join. Under the other schedulers nobody waits in a record: word goes 0 -> done by a put.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace tobi::tasks {
 
@@ -22,16 +25,24 @@ inline constexpr std::uint64_t waiter_has_next = 2;  // tag on a waiter's locati
 inline constexpr std::uint64_t location_tags = 15;
 
 /// What the value bytes of a record are.
-enum class record_status : std::uint32_t { value, remote_value, error };
+enum class record_status : std::uint16_t { value, remote_value, error };
 
 struct record {
   std::uint64_t word;
   std::uint64_t consumers;  // joins to come; 0: until the end of the run
   record_status status;
+  std::uint16_t by;  // the rank whose clock done_ns is
   std::uint32_t bytes;
-  std::byte value[40];  // status value: the result; else the location of a remote object with it
+  std::uint64_t done_ns;  // when it was completed, where that is wanted for the statistics, else 0
+  std::byte value[32];    // status value: the result; else the location of a remote object with it
 };
 static_assert(sizeof(record) == 64);
+
+/// Where the part begins that the completing task writes, before it changes the word.
+inline constexpr std::size_t record_head = offsetof(record, status);
+inline void fill_record(record& here, const record& made) noexcept {
+  std::memcpy(reinterpret_cast<std::byte*>(&here) + record_head, &made.status, sizeof made - record_head);
+}
 
 /// The head of an evacuated stack; the bytes of [sp, sp + bytes) follow it.
 struct alignas(16) image {

@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "arch/clock.hpp"
+
 namespace tobi::tasks {
 
 using transports::op;
@@ -170,8 +172,10 @@ steal_result steal_word::steal(int victim, stolen& got) {
       {op_kind::get, false, heap, at + offsetof(steal_window, entry) + w.top % ring * 8, &entry_now_, 8, 0, 0},
       frames_of(entry),
   };
+  const std::uint64_t begin_ns = arch::now_ns();
   net_.post(victim, claim);
   net_.complete(victim);
+  const std::uint64_t copy_ns = arch::now_ns() - begin_ns;
   if (found_ != line_.word) return steal_result::lost_race;
   if (entry_now_ != guess) [[unlikely]] {
     // The line gave us W from after, and the entry from before, the owner took this index back and published it anew.
@@ -189,7 +193,7 @@ steal_result steal_word::steal(int victim, stolen& got) {
   // Ask for the next entry now, so that the next thief need not wait for it.
   net_.post(victim, {after, w.size() == 1 ? 2u : 1u});
   const std::uintptr_t sp = stack_high_ - entry.offset;
-  got = {sp, sp + entry.bytes};
+  got = {sp, sp + entry.bytes, copy_ns};
   return steal_result::taken;
 }
 

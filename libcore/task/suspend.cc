@@ -65,7 +65,7 @@ std::uintptr_t worker::suspend_task() {
   }
 
   const std::uint64_t mine = evacuate(sp, base, dies_to);
-  if (!enlist(mine)) {
+  if (!sched_->park(mine, waiting_for_)) {
     // The child was faster. The task's frames are where they were: it goes on.
     parts_.objects->free_local(parts_.net->local(location{mine}));
     if (parent != 0) {
@@ -82,9 +82,9 @@ std::uintptr_t worker::suspend_task() {
   return parent;
 }
 
-// Puts the image at WHERE among the waiters of waiting_for_. False: it is done already.
-bool worker::enlist(std::uint64_t where) noexcept {
-  const location word = location{waiting_for_};
+// Puts the image at WHERE among the waiters of the record. False: that is done already.
+bool worker::enlist(std::uint64_t where, std::uint64_t record) noexcept {
+  const location word = location{record};
   auto* mine = static_cast<image*>(parts_.net->local(location{where}));
   std::uint64_t seen = 0;
   for (;;) {
@@ -125,7 +125,7 @@ void worker::migrate_at_fork() {
                 type->closure_bytes);
     forked_words_[0] = child_sp;
   }
-  ready_.push_back(evacuate(sp, base, deque_->die_record()));
+  ready_.push_back({evacuate(sp, base, deque_->die_record()), 0});
 
   std::memset(reinterpret_cast<void*>(sp), poison, base - sp);
   if (limit < protected_from_) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <string>
 
+#include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
 
 namespace tobi::tasks {
@@ -145,9 +146,11 @@ steal_result the::steal(int victim, stolen& got) {
   const window_entry entry = window_entry::unpack(entry_);
   const std::uintptr_t sp = stack_high_ - entry.offset;
   const op copy = get_op(net_.stack(victim), stack_bytes_ - entry.offset, reinterpret_cast<void*>(sp), entry.bytes);
+  const std::uint64_t begin_ns = arch::now_ns();
   round_trip({&copy, 1});
+  const std::uint64_t copy_ns = arch::now_ns() - begin_ns;
   net_.post(victim, {&unlock, 1});
-  got = {sp, sp + entry.bytes};
+  got = {sp, sp + entry.bytes, copy_ns};
   return steal_result::taken;
 }
 

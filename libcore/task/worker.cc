@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -47,12 +48,14 @@ void worker::start(const worker_parts& parts) {
   parts_ = parts;
   const auto high = reinterpret_cast<std::uintptr_t>(parts.stack_high);
   const auto bytes = static_cast<std::size_t>(parts.stack_high - parts.stack_low);
+  sched_ = make_scheduler(parts.sched, *this);
+  arch::hot_state& hot = sched_->deque_state();
   if (parts.use_the) {
-    deque_ =
-        std::make_unique<the>(tobi_hot, parts.slot_memory, *parts.net, *parts.window, *parts.the, *this, high, bytes);
+    deque_ = std::make_unique<the>(hot, parts.slot_memory, *parts.net, *parts.window, *parts.the, *this, high, bytes);
   } else {
-    deque_ = std::make_unique<steal_word>(tobi_hot, parts.slot_memory, *parts.net, *parts.window, *this, high, bytes);
+    deque_ = std::make_unique<steal_word>(hot, parts.slot_memory, *parts.net, *parts.window, *this, high, bytes);
   }
+  one_host_ = std::all_of(parts.hosts->begin(), parts.hosts->end(), [&](int h) { return h == parts.hosts->front(); });
   must_poll_ = must_poll(parts.net->transport().caps());
   // Rung for good, every fork reaches on_fork. A transport that moves by itself does not need that.
   if (parts.count_forks || parts.debug_migrate || must_poll_) {
@@ -65,26 +68,17 @@ void worker::start(const worker_parts& parts) {
 
 void worker::stop() noexcept {
   deque_.reset();
+  sched_.reset();
   parts_ = worker_parts{};
 }
 
 void worker::schedule(void (*first)(void*), const void* argument, std::size_t argument_bytes, std::uint64_t& done,
                       std::uint64_t done_value) {
-  if (first != nullptr) {
-    // The argument lies in the root's own frames, so that it moves with the root.
-    const auto high = reinterpret_cast<std::uintptr_t>(parts_.stack_high);
-    const std::uintptr_t sp = (high - argument_bytes) & ~std::uintptr_t{63};
-    expose(high);
-    std::memcpy(reinterpret_cast<void*>(sp), argument, argument_bytes);
-    deque_->reset(high, 0);
-    begin_task();
-    tobi_enter_root(sp, first, reinterpret_cast<void*>(sp));
-    after_leave();
-  }
+  if (first != nullptr) sched_->run_root(first, argument, argument_bytes);
   unsigned attempts = 0;
   // Acquire: what the root wrote before it told us is read after this.
   while (std::atomic_ref(done).load(std::memory_order_acquire) != done_value) {
-    if (run_ready() || steal_once()) {
+    if (sched_->run_something()) {
       attempts = 0;
     } else {
       idle(attempts);
@@ -92,10 +86,31 @@ void worker::schedule(void (*first)(void*), const void* argument, std::size_t ar
   }
 }
 
+void worker::set_busy(bool in_a_task) noexcept {
+  inside_task_ = in_a_task;
+  std::atomic_ref(parts_.window->busy).store(in_a_task ? 1 : 0, std::memory_order_relaxed);
+}
+
+bool worker::asked_for_work() const noexcept {
+  auto* bells = reinterpret_cast<std::uint8_t*>(&parts_.window->doorbell);
+  return std::atomic_ref(bells[static_cast<int>(bell::publish)]).load(std::memory_order_relaxed) != 0;
+}
+
+void worker::enter_root(void (*first)(void*), const void* argument, std::size_t argument_bytes) {
+  // The argument lies in the root's own frames, so that it moves with the root.
+  const auto high = reinterpret_cast<std::uintptr_t>(parts_.stack_high);
+  const std::uintptr_t sp = (high - argument_bytes) & ~std::uintptr_t{63};
+  expose(high);
+  std::memcpy(reinterpret_cast<void*>(sp), argument, argument_bytes);
+  deque_->reset(high, 0);
+  begin_task();
+  tobi_enter_root(sp, first, reinterpret_cast<void*>(sp));
+  after_leave();
+}
+
 void worker::begin_task() noexcept {
   TOBI_ASSERT(!inside_task_, "a worker that brings frames into its region has no live frame there");
-  std::atomic_ref(parts_.window->busy).store(1, std::memory_order_relaxed);
-  inside_task_ = true;
+  set_busy(true);
 }
 
 void worker::after_leave() {
@@ -121,8 +136,7 @@ void worker::after_leave() {
 }
 
 void worker::settle() noexcept {
-  inside_task_ = false;
-  std::atomic_ref(parts_.window->busy).store(0, std::memory_order_relaxed);
+  set_busy(false);
   // A thief that claimed a frame of this region may not have copied it yet. It needs nothing of us for that.
   for (unsigned spins = 0; !deque_->quiet(); ++spins) {
     parts_.net->transport().progress();
@@ -136,29 +150,54 @@ void worker::settle() noexcept {
 
 bool worker::run_ready() {
   if (ready_.empty()) return false;
-  const std::uint64_t where = ready_.back();
+  const ready_image next = ready_.back();
   ready_.pop_back();
-  const std::uintptr_t sp = restore(location{where});
-  begin_task();
-  tobi_enter(sp);
-  after_leave();
+  enter_image(next.where, next.since_ns);
   return true;
 }
 
-bool worker::steal_once() {
+void worker::enter_image(std::uint64_t where, std::uint64_t resumable_ns) {
+  const std::uintptr_t sp = restore(location{where});
+  if (resumable_ns != 0) count_resumed(resumable_ns);
+  begin_task();
+  tobi_enter(sp);
+  after_leave();
+}
+
+std::uint64_t worker::resumable_since(std::uint64_t since_ns, const record& done) const noexcept {
+  const std::vector<int>& hosts = *parts_.hosts;
+  const bool same_clock = hosts[done.by] == hosts[static_cast<std::size_t>(parts_.net->rank())];
+  return same_clock && done.done_ns > since_ns ? done.done_ns : since_ns;
+}
+
+std::uint64_t worker::not_done_yet(std::uint64_t since_ns) const noexcept {
+  return one_host_ ? since_ns : arch::now_ns();
+}
+
+void worker::count_resumed(std::uint64_t resumable_ns) noexcept {
+  const std::uint64_t now_ns = arch::now_ns();
+  if (now_ns > resumable_ns) counts_.outstanding_time += now_ns - resumable_ns;
+}
+
+bool worker::steal(stolen& got) {
   if (parts_.choice->none()) return false;
   const std::uint64_t begin_ns = arch::now_ns();
   const std::uint64_t trips = parts_.net->round_trips();
-  stolen got;
   if (deque_->steal(parts_.choice->next(), got) != steal_result::taken) {
     ++counts_.steals_failed;
     return false;
   }
   ++counts_.steals_ok;
   counts_.steal_time += arch::now_ns() - begin_ns;
+  counts_.copy_time += got.copy_ns;
   counts_.steal_round_trips += parts_.net->round_trips() - trips;
   counts_.stolen_bytes += got.base - got.sp;
+  return true;
+}
 
+bool worker::steal_once() {
+  stolen got;
+  if (!steal(got)) return false;
   const auto* frame = reinterpret_cast<const arch::saved_frame*>(got.sp);
   tell_parent(*frame, got.base);
   deque_->reset(got.base, frame->die_record);
@@ -201,17 +240,17 @@ void worker::keep_moving() noexcept {
   parts_.net->transport().progress();
 }
 
-void worker::on_fork(std::uintptr_t sp, const std::uint64_t* words, const void* type) noexcept {
+void worker::on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept {
   keep_moving();
   if (parts_.count_forks) ++counts_.forks;
   if (parts_.debug_migrate) {
     forked_sp_ = sp;
     std::memcpy(&forked_words_, words, sizeof forked_words_);
-    forked_type_ = type;
+    forked_type_ = reinterpret_cast<const void*>(words[4]);
     left_ = left::forked;
     tobi_leave();
   }
-  deque_->forked();
+  sched_->forked(sp, words);
 }
 
 void worker::poll() noexcept {
@@ -232,7 +271,16 @@ void worker::on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noex
     }
     return;
   }
-  if (const std::uint64_t where = deque_->die_record(); where != 0) {
+  pending_failure_ = failed;
+  large_bytes_ = large;
+  complete_task(deque_->die_record(), a, b);
+  leave_dead();
+}
+
+void worker::complete_task(std::uint64_t where, std::uint64_t a, std::uint64_t b) noexcept {
+  const std::uint64_t failed = std::exchange(pending_failure_, 0);
+  const std::uint32_t large = std::exchange(large_bytes_, 0);
+  if (where != 0) {
     if (failed != 0) {
       complete(where, record_status::error, &failed, sizeof failed);
     } else if (large != 0) {
@@ -242,7 +290,6 @@ void worker::on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noex
       complete(where, record_status::value, value, sizeof value);
     }
   }
-  leave_dead();
 }
 
 void worker::leave_dead() noexcept {
@@ -250,8 +297,14 @@ void worker::leave_dead() noexcept {
   tobi_leave();
 }
 
+// Whether the parent of the task whose frames begin at SP waits right above for it to return. Where children are stolen
+// it does not: it has gone on.
+bool worker::parent_is_here(std::uintptr_t sp) const noexcept {
+  return sched_->moves_tasks() && !deque_->at_base() && sp < tobi_hot.split_sp;
+}
+
 void* worker::result_slot(std::uintptr_t sp, std::uint32_t bytes, std::uint32_t offset) noexcept {
-  if (!deque_->at_base() && sp < tobi_hot.split_sp) {
+  if (parent_is_here(sp)) {
     return static_cast<std::byte*>(reinterpret_cast<const arch::saved_frame*>(sp)->handle) + offset;
   }
   if (large_.size() < bytes) large_.resize(bytes);
@@ -262,7 +315,7 @@ void* worker::result_slot(std::uintptr_t sp, std::uint32_t bytes, std::uint32_t 
 
 void worker::task_failed(std::uintptr_t sp) noexcept {
   const std::uint64_t kept = keep_failure();
-  if (!deque_->at_base() && sp < tobi_hot.split_sp) {
+  if (parent_is_here(sp)) {
     static_cast<detail::handle*>(reinterpret_cast<const arch::saved_frame*>(sp)->handle)->record = kept | failure_tag;
   } else {
     pending_failure_ = kept;
@@ -275,7 +328,8 @@ statistics worker::counted() const noexcept {
   const deque::counters shown = deque_->counts();
   all.published = shown.published - shown_before_.published;
   all.taken_back = shown.taken_back - shown_before_.taken_back;
-  all.peak_stack_bytes = peak_stack();
+  const std::size_t own_stacks = sched_->touched_stack_bytes();
+  all.peak_stack_bytes = own_stacks != 0 ? own_stacks : peak_stack();
   return all;
 }
 

@@ -251,7 +251,8 @@ int run_app(const arguments& a) {
   progress_word = shown.word(rt.rank());
   parallel::uts_prepare(a.shape);
   elided::uts_prepare(a.shape);
-  const setting where{rt.size(), std::string(rt.transport_name()), "continuation_greedy", std::string(rt.deque_name())};
+  const setting where{rt.size(), std::string(rt.transport_name()), std::string(rt.sched_name()),
+                      std::string(rt.deque_name())};
 
   bool right = true;
   std::vector<run_report> runs;

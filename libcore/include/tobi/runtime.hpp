@@ -37,9 +37,13 @@ class runtime {
   void barrier();
   /// Collective, outside of run(): the sum over all workers since the start or the last reset.
   [[nodiscard]] statistics stats();
+  /// Collective, outside of run(): those of one worker alone, the same RANK in every call.
+  [[nodiscard]] statistics stats_of(int rank);
   /// Collective, outside of run(): counts from zero again.
   void reset_stats();
   [[nodiscard]] std::string_view transport_name() const noexcept;
+  /// What TOBI_SCHED has chosen, and TOBI_DEQUE.
+  [[nodiscard]] std::string_view sched_name() const noexcept;
   [[nodiscard]] std::string_view deque_name() const noexcept;
 };
 

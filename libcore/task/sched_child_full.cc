@@ -1,0 +1,132 @@
+#include "libcore/task/sched_child_full.hpp"
+
+#include <cxxabi.h>
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "arch/clock.hpp"
+#include "libcore/base/log.hpp"
+#include "libcore/base/settings.hpp"
+#include "libcore/task/worker.hpp"
+
+namespace tobi::tasks {
+
+sched_child_full::sched_child_full(worker& w)
+    : sched_child(w), stacks_(w.parts().task_stack_bytes, "TOBI_TASK_STACK_SIZE") {}
+
+sched_child_full::thread* sched_child_full::make_thread() {
+  std::byte* top = stacks_.take();
+  // Below its thread a stack starts on a line of its own.
+  const auto at = (reinterpret_cast<std::uintptr_t>(top) - sizeof(thread)) & ~std::uintptr_t{63};
+  auto* t = new (reinterpret_cast<void*>(at)) thread{};
+  t->top = top;
+  t->sp = at;
+  return t;
+}
+
+sched_child_full::thread* sched_child_full::start(const descriptor& child) {
+  thread* t = make_thread();
+  t->child = child;
+  return t;
+}
+
+void sched_child_full::run_root(void (*first)(void*), const void* argument, std::size_t argument_bytes) {
+  if (argument_bytes + sizeof(thread) > stacks_.bytes() / 2) {
+    base::fatal("the closure of the root task does not fit its stack; raise TOBI_TASK_STACK_SIZE.");
+  }
+  thread* root = make_thread();
+  root->sp = (root->sp - argument_bytes) & ~std::uintptr_t{63};
+  root->root = first;
+  root->root_argument = reinterpret_cast<void*>(root->sp);
+  std::memcpy(root->root_argument, argument, argument_bytes);
+  run(root);
+}
+
+bool sched_child_full::run_something() {
+  descriptor child;
+  if (pop(child) || steal(child)) {
+    run(start(child));
+    return true;
+  }
+  return look_at_one_waiting();
+}
+
+bool sched_child_full::look_at_one_waiting() {
+  if (waiting_.empty()) return false;
+  thread* t = waiting_.front();
+  waiting_.pop_front();
+  record copy;
+  if (!w_.finished(t->waits_for, copy)) {
+    t->since_ns = w_.not_done_yet(t->since_ns);
+    waiting_.push_back(t);
+    return false;
+  }
+  w_.count_resumed(w_.resumable_since(t->since_ns, copy));
+  run(t);
+  return true;
+}
+
+void sched_child_full::run(thread* t) {
+  w_.set_busy(true);
+  while (t != nullptr) t = enter(*t);
+  w_.set_busy(false);
+}
+
+// Runs T until it ends or must wait; answers who runs next, or null.
+sched_child_full::thread* sched_child_full::enter(thread& t) {
+  auto* under_way = reinterpret_cast<decltype(t.exceptions)*>(__cxxabiv1::__cxa_get_globals());
+  current_ = &t;
+  running_ = t.as;
+  *under_way = t.exceptions;
+  if (std::exchange(t.begun, true)) {
+    tobi_enter(t.sp);
+  } else if (t.root != nullptr) {
+    tobi_enter_root(t.sp, t.root, t.root_argument);
+  } else {
+    tobi_enter_root(t.sp, &first_of_stack, &t);
+  }
+  t.exceptions = *under_way;
+  *under_way = {};
+  current_ = nullptr;
+  if (t.waits_for == 0) {  // it has ended
+    thread* next = t.joiner;
+    stacks_.give(t.top);
+    return next;
+  }
+  t.sp = tobi_hot.suspended_sp;
+  t.as = running_;
+  descriptor child;
+  thread* next = pop(child) ? start(child) : nullptr;
+  if (next != nullptr && child.record == t.waits_for) {
+    next->joiner = &t;
+  } else {
+    t.since_ns = arch::now_ns();
+    w_.count_outstanding_join();
+    waiting_.push_back(&t);
+  }
+  return next;
+}
+
+void sched_child_full::first_of_stack(void* of) {
+  auto& t = *static_cast<thread*>(of);
+  static_cast<sched_child_full&>(this_worker().sched()).execute(t.child);
+  tobi_leave();
+}
+
+void sched_child_full::wait(std::uint64_t where, record& copy) {
+  current_->waits_for = where;
+  tobi_suspend();
+  current_->waits_for = 0;
+  const bool done = w_.finished(where, copy);
+  TOBI_ASSERT(done, "a task goes on only when its record is done");
+}
+
+std::string sched_child_full::explain_fault(const void* address) const {
+  if (!stacks_.is_guard(address)) return "";
+  return "the stack of a task is full: with child_full each has " + base::format_size(stacks_.bytes()) +
+         "; raise TOBI_TASK_STACK_SIZE or nest calls less deeply.";
+}
+
+}  // namespace tobi::tasks

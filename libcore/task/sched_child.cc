@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <utility>
 
 #include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
@@ -43,9 +44,9 @@ void sched_child::forked(std::uintptr_t sp, std::uint64_t* words) noexcept {
   words[4] = reinterpret_cast<std::uint64_t>(&not_now);
 
   deque& queue = w_.work();
-  if (emptied_ && queue.quiet()) {
+  // While a thief still copies the last one, new ones go below those that are gone.
+  if (std::exchange(emptied_, false) && queue.quiet()) {
     queue.reset(reinterpret_cast<std::uintptr_t>(w_.parts().stack_high), 0);
-    emptied_ = false;
   }
   const std::size_t bytes = whole_units(sizeof(descriptor) + type->closure_bytes);
   const auto low = reinterpret_cast<std::uintptr_t>(w_.parts().stack_low);

@@ -1,5 +1,5 @@
 lib_sources += libcore/base/log.cc libcore/base/settings.cc libcore/base/mpi_plugin.cc \
-               libcore/task/entry.cc libcore/task/fabric.cc libcore/task/join.cc \
+               libcore/task/entry.cc libcore/task/fabric.cc libcore/task/incoming_frees.cc libcore/task/join.cc \
                libcore/task/sched_child.cc libcore/task/sched_child_full.cc libcore/task/sched_child_rtc.cc \
                libcore/task/sched_continuation.cc libcore/task/sched_greedy.cc libcore/task/sched_stalling.cc \
                libcore/task/scheduler.cc libcore/task/steal_word.cc libcore/task/suspend.cc libcore/task/task_stacks.cc \

@@ -65,8 +65,9 @@ job::job(const options& chosen) : settings_(base::read_settings()) {
 job::~job() {
   barrier();
   if (settings_.stats) {
-    const statistics all = stats();
-    if (rank() == 0) print_statistics(all, size());
+    std::vector<statistics> each(static_cast<std::size_t>(size()));
+    const statistics all = stats(each.data());
+    if (rank() == 0) print_statistics(all, each);
   }
   // Unwaited operations name buffers of this worker and memory of others: all of it is about to go. The barrier keeps
   // the fabric moving for those who drain later; a launcher's fence would not.
@@ -77,6 +78,7 @@ job::~job() {
   tasks::this_worker().stop();
   if (slot_memory_ != nullptr) munmap(slot_memory_, slot_bytes_);
   objects_.reset();
+  incoming_.reset();
   heap_.reset();
   base::set_fatal_hook(nullptr);
   forget_ranges();
@@ -237,10 +239,14 @@ std::vector<int> job::distances() const {
 
 void job::start_worker() {
   choice_ = std::make_unique<tasks::victims>(rank(), distances(), static_cast<std::uint64_t>(rank()) + 1);
-  tasks::this_worker().start({net_.get(), objects_.get(), &control_->window, &control_->the, segment_.stack_low(),
-                              segment_.stack_high(), slot_memory_, choice_.get(), &hosts_, settings_.sched,
-                              settings_.task_stack_bytes, settings_.deque == base::deque_kind::the, settings_.stats,
-                              settings_.debug_migrate, crowded_});
+  if (!settings_.local_collection) {
+    incoming_ = std::make_unique<tasks::incoming_frees>(*net_, control_->incoming, *objects_);
+    objects_->collect_from(incoming_.get());
+  }
+  tasks::this_worker().start({net_.get(), objects_.get(), incoming_.get(), &control_->window, &control_->the,
+                              segment_.stack_low(), segment_.stack_high(), slot_memory_, choice_.get(), &hosts_,
+                              settings_.sched, settings_.task_stack_bytes, settings_.deque == base::deque_kind::the,
+                              settings_.stats, settings_.debug_migrate, crowded_});
 }
 
 // Dissemination: in round k each rank tells the one 2^k further on, and hears from the one 2^k back. Everybody has
@@ -361,7 +367,7 @@ void job::take_result(const detail::root& what, void* result) {
   if (head.failure != 0) throw task_error(failed.type_name, failed.message, failed.rank);
 }
 
-statistics job::stats() {
+statistics job::stats(statistics* each) {
   control_->counted = tasks::this_worker().counted();
   barrier();
   statistics all;
@@ -369,18 +375,10 @@ statistics job::stats() {
     statistics one;
     net_->get({r, offsetof(control_block, counted)}, &one, sizeof one);
     add(all, one);
+    if (each != nullptr) each[r] = one;
   }
   barrier();
   return all;
-}
-
-statistics job::stats_of(int rank) {
-  control_->counted = tasks::this_worker().counted();
-  barrier();
-  statistics one;
-  net_->get({rank, offsetof(control_block, counted)}, &one, sizeof one);
-  barrier();
-  return one;
 }
 
 void job::reset_stats() {

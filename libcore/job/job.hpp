@@ -33,6 +33,7 @@ struct control_block {
   alignas(64) std::uint64_t arrived[barrier_rounds];  // barrier: generation that the partner of a round has reached
   alignas(64) statistics counted;                     // published for stats()
   alignas(64) tasks::the_area the;
+  alignas(64) tasks::incoming_area incoming;
 };
 
 /// What a root left, in the heap of the worker where it ended; its bytes follow.
@@ -57,9 +58,8 @@ class job {
 
   void run(const detail::root& what, void* result);
   void barrier();
-  /// Of all workers together, or of one.
-  statistics stats();
-  statistics stats_of(int rank);
+  /// Of all workers together; and EACH of them by rank, unless it is null.
+  statistics stats(statistics* each);
   void reset_stats();
 
   /// On the worker where the root ended: keeps the result and starts to tell everybody.
@@ -85,6 +85,7 @@ class job {
   std::unique_ptr<alloc::heap> heap_;
   std::unique_ptr<alloc::remote_objects> objects_;
   std::unique_ptr<tasks::fabric> net_;
+  std::unique_ptr<tasks::incoming_frees> incoming_;  // null: local collection
   std::unique_ptr<tasks::victims> choice_;
   std::uintptr_t* slot_memory_ = nullptr;
   std::size_t slot_bytes_ = 0;

@@ -91,14 +91,14 @@ void add(statistics& sum, const statistics& one) noexcept {
   sum.peak_stack_bytes = std::max(sum.peak_stack_bytes, one.peak_stack_bytes);
 }
 
-void print_statistics(const statistics& all, int workers) {
+void print_statistics(const statistics& all, const std::vector<statistics>& each) {
   const auto count = [](const char* name, std::uint64_t n) {
     std::fprintf(stderr, "tobi:   %-28s %14llu\n", name, static_cast<unsigned long long>(n));
   };
   const auto real = [](const char* name, double x, const char* unit) {
     std::fprintf(stderr, "tobi:   %-28s %14.3f %s\n", name, x, unit);
   };
-  std::fprintf(stderr, "tobi: statistics of %d workers\n", workers);
+  std::fprintf(stderr, "tobi: statistics of %zu workers\n", each.size());
   count("forks", all.forks);
   count("joins", all.joins);
   real("execution time", static_cast<double>(all.run_time) / 1e9, "s");
@@ -115,6 +115,16 @@ void print_statistics(const statistics& all, int workers) {
   count("taken back", all.taken_back);
   count("peak stack use, bytes", all.peak_stack_bytes);
   std::fprintf(stderr, "tobi:   %-28s %14.6f\n", "stolen / created", all.stolen_per_created());
+  if (each.size() == 1) return;
+  std::fprintf(stderr, "tobi:   %6s %12s %12s %10s %10s %12s  %s\n", "worker", "steals", "failed", "latency us",
+               "copy us", "bytes each", "outstanding * mean us");
+  for (std::size_t rank = 0; rank < each.size(); ++rank) {
+    const statistics& one = each[rank];
+    std::fprintf(stderr, "tobi:   %6zu %12llu %12llu %10.3f %10.3f %12.1f %8llu *%10.3f\n", rank,
+                 static_cast<unsigned long long>(one.steals_ok), static_cast<unsigned long long>(one.steals_failed),
+                 one.steal_latency_ns() / 1000, one.copy_ns() / 1000, one.bytes_a_steal(),
+                 static_cast<unsigned long long>(one.outstanding_joins), one.outstanding_join_ns() / 1000);
+  }
 }
 
 }  // namespace tobi::job

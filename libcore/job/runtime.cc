@@ -25,8 +25,7 @@ runtime::~runtime() { the_job.reset(); }
 int runtime::rank() const noexcept { return the_job->rank(); }
 int runtime::size() const noexcept { return the_job->size(); }
 void runtime::barrier() { need_job().barrier(); }
-statistics runtime::stats() { return need_job().stats(); }
-statistics runtime::stats_of(int rank) { return need_job().stats_of(rank); }
+statistics runtime::stats(statistics* each) { return need_job().stats(each); }
 void runtime::reset_stats() { need_job().reset_stats(); }
 std::string_view runtime::transport_name() const noexcept { return the_job->transport_name(); }
 std::string_view runtime::sched_name() const noexcept { return the_job->sched_name(); }

@@ -42,6 +42,10 @@ void worker::free_object(location where) noexcept {
     parts_.objects->free_local(parts_.net->local(where));
     return;
   }
+  if (parts_.incoming != nullptr) {
+    parts_.incoming->free(where);
+    return;
+  }
   const int rank = where.rank();
   while (alloc::free_remote(parts_.net->transport(), rank, parts_.net->heap(rank), where.offset()) == status::again) {
     parts_.net->transport().progress();

@@ -180,6 +180,7 @@ void worker::count_resumed(std::uint64_t resumable_ns) noexcept {
 }
 
 bool worker::steal(stolen& got) {
+  if (parts_.incoming != nullptr) parts_.incoming->collect();
   if (parts_.choice->none()) return false;
   const std::uint64_t begin_ns = arch::now_ns();
   const std::uint64_t trips = parts_.net->round_trips();
@@ -218,6 +219,7 @@ void worker::tell_parent(const arch::saved_frame& frame, std::uintptr_t base) co
 
 void worker::idle(unsigned& attempts) noexcept {
   ++attempts;
+  if (parts_.incoming != nullptr) parts_.incoming->collect();
   parts_.net->transport().progress();
   if (!parts_.oversubscribed) {
     if (attempts < eager_attempts) {

@@ -24,6 +24,7 @@
 #include "arch/context.hpp"
 #include "libcore/task/deque.hpp"
 #include "libcore/task/fabric.hpp"
+#include "libcore/task/incoming_frees.hpp"
 #include "libcore/task/record.hpp"
 #include "libcore/task/scheduler.hpp"
 #include "libcore/task/steal_word.hpp"
@@ -38,6 +39,7 @@ namespace tobi::tasks {
 struct worker_parts {
   fabric* net;
   alloc::remote_objects* objects;
+  incoming_frees* incoming;  // null: local collection
   steal_window* window;
   the_area* the;
   std::byte* stack_low;

@@ -35,10 +35,9 @@ class runtime {
   [[nodiscard]] int size() const noexcept;
   /// Collective: every worker returns after every worker has called.
   void barrier();
-  /// Collective, outside of run(): the sum over all workers since the start or the last reset.
-  [[nodiscard]] statistics stats();
-  /// Collective, outside of run(): those of one worker alone, the same RANK in every call.
-  [[nodiscard]] statistics stats_of(int rank);
+  /// Collective, outside of run(): the sum over all workers since the start or the last reset. EACH, unless it is
+  /// null, has room for size() of them, and gets each worker's own by rank.
+  [[nodiscard]] statistics stats(statistics* each = nullptr);
   /// Collective, outside of run(): counts from zero again.
   void reset_stats();
   [[nodiscard]] std::string_view transport_name() const noexcept;

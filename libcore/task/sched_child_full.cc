@@ -44,13 +44,17 @@ void sched_child_full::run_root(void (*first)(void*), const void* argument, std:
   run(root);
 }
 
+// One round: the caller may sleep before the next, so each waiting task has had its turn before.
 bool sched_child_full::run_something() {
-  descriptor child;
-  if (pop(child) || steal(child)) {
-    run(start(child));
-    return true;
-  }
-  return look_at_one_waiting();
+  std::size_t turns = waiting_.size();
+  do {
+    if (descriptor child; pop(child) || steal(child)) {
+      run(start(child));
+      return true;
+    }
+    if (look_at_one_waiting()) return true;
+  } while (turns-- > 1);
+  return false;
 }
 
 bool sched_child_full::look_at_one_waiting() {

@@ -45,6 +45,8 @@ class sched_stalling final : public sched_continuation {
     std::uint64_t record;
     std::uint64_t since_ns;  // of the join, or of the last look at the record where clocks differ
   };
+  bool look_at_one_waiting();
+
   std::deque<waiting> queue_;
 };
 

@@ -15,8 +15,16 @@
 
 namespace tobi::tasks {
 
+// One round: the caller may sleep before the next, so each waiting task has had its turn before.
 bool sched_stalling::run_something() {
-  if (sched_continuation::run_something()) return true;
+  std::size_t turns = queue_.size();
+  do {
+    if (sched_continuation::run_something() || look_at_one_waiting()) return true;
+  } while (turns-- > 1);
+  return false;
+}
+
+bool sched_stalling::look_at_one_waiting() {
   if (queue_.empty()) return false;
   waiting first = queue_.front();
   queue_.pop_front();

@@ -213,7 +213,7 @@ void worker::abandon(std::uint64_t& handle_record) noexcept {
     return;
   }
   record copy;
-  if (sched_->moves_tasks() && std::uncaught_exceptions() > 0) {
+  if (sched_->moves_at_joins() && std::uncaught_exceptions() > 0) {
     // An exception under way belongs to this process and cannot move: wait here, and keep serving.
     while (!finished(where, copy)) {
       poll();

@@ -1,7 +1,5 @@
 #include "libcore/task/sched_child_full.hpp"
 
-#include <cxxabi.h>
-
 #include <cstring>
 #include <new>
 #include <utility>
@@ -80,10 +78,9 @@ void sched_child_full::run(thread* t) {
 
 // Runs T until it ends or must wait; answers who runs next, or null.
 sched_child_full::thread* sched_child_full::enter(thread& t) {
-  auto* under_way = reinterpret_cast<decltype(t.exceptions)*>(__cxxabiv1::__cxa_get_globals());
   current_ = &t;
   running_ = t.as;
-  *under_way = t.exceptions;
+  give_exceptions(t.exceptions);
   if (std::exchange(t.begun, true)) {
     tobi_enter(t.sp);
   } else if (t.root != nullptr) {
@@ -91,8 +88,7 @@ sched_child_full::thread* sched_child_full::enter(thread& t) {
   } else {
     tobi_enter_root(t.sp, &first_of_stack, &t);
   }
-  t.exceptions = *under_way;
-  *under_way = {};
+  t.exceptions = take_exceptions();
   current_ = nullptr;
   if (t.waits_for == 0) {  // it has ended
     thread* next = t.joiner;

@@ -12,6 +12,7 @@
 
 #include <deque>
 
+#include "libcore/task/exceptions.hpp"
 #include "libcore/task/sched_child.hpp"
 #include "libcore/task/task_stacks.hpp"
 
@@ -40,11 +41,7 @@ class sched_child_full final : public sched_child {
     std::uint64_t waits_for;  // the record; 0: it does not wait
     std::uint64_t since_ns;   // of the join, when it is outstanding
     thread* joiner;           // waits for this one's end, and runs next
-    // The C++ runtime's exceptions under way are the process's: each task has its own instead.
-    struct {
-      void* caught;
-      unsigned uncaught;
-    } exceptions;
+    exceptions_under_way exceptions;
   };
 
   thread* make_thread();

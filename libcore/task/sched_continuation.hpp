@@ -25,6 +25,7 @@ class sched_greedy final : public sched_continuation {
  public:
   using sched_continuation::sched_continuation;
   [[nodiscard]] std::string_view name() const noexcept override { return "continuation_greedy"; }
+  [[nodiscard]] bool moves_at_joins() const noexcept override { return true; }
   bool park(std::uint64_t where, std::uint64_t record) override;
   void conclude(alloc::location where, record& made) noexcept override;
 };
@@ -36,6 +37,7 @@ class sched_stalling final : public sched_continuation {
   using sched_continuation::sched_continuation;
   [[nodiscard]] std::string_view name() const noexcept override { return "continuation_stalling"; }
   bool run_something() override;
+  void wait(std::uint64_t where, record& copy) override;
   bool park(std::uint64_t where, std::uint64_t record) override;
   void conclude(alloc::location where, record& made) noexcept override;
 

@@ -10,6 +10,7 @@
 #include <atomic>
 
 #include "arch/clock.hpp"
+#include "libcore/task/exceptions.hpp"
 #include "libcore/task/sched_continuation.hpp"
 #include "libcore/task/worker.hpp"
 
@@ -36,6 +37,13 @@ bool sched_stalling::look_at_one_waiting() {
   }
   w_.enter_image(first.image, w_.resumable_since(first.since_ns, copy));
   return true;
+}
+
+// The task comes back to this process, so an exception that is under way, in a destructor that waits, can wait with it.
+void sched_stalling::wait(std::uint64_t where, record& copy) {
+  const exceptions_under_way mine = take_exceptions();
+  w_.suspend_for(where, copy);
+  give_exceptions(mine);
 }
 
 bool sched_stalling::park(std::uint64_t where, std::uint64_t record) {

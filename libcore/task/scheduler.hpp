@@ -31,6 +31,9 @@ class scheduler {
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   /// Whether a task may go on in another process: false means that it is tied to its worker once it has begun.
   [[nodiscard]] virtual bool moves_tasks() const noexcept = 0;
+  /// Whether a task may go on in another process after a join. Where it does not, an exception may be under way at one:
+  /// wait() then keeps it for its task.
+  [[nodiscard]] virtual bool moves_at_joins() const noexcept { return false; }
   /// The words of the fork path that the deque is to work on: the process's own, where forks push entries by
   /// themselves.
   [[nodiscard]] virtual arch::hot_state& deque_state() noexcept { return tobi_hot; }

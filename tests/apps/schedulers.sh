@@ -12,7 +12,6 @@ right() {
   shift 5
   done=0
   while [ "$done" -lt "$runs" ]; do
-    set -- "$@"
     if [ "$transport" = ofi ]; then
       run 60 TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm' TOBI_SCHED="$sched" TOBI_DEQUE="$deque" \
         "$bench" "$@" --workers "$workers" --verify --json || break
@@ -54,7 +53,7 @@ else
   echo "skip - two nodes: libfabric's provider tcp;ofi_rxm cannot be used here: $(tail -n 1 "$err")"
 fi
 
-# 17,844 levels. A task of child_full needs a stack for each level that waits, and has them with the default settings.
+# A task of child_full needs a stack for each level that waits; a chain of only children is plain calls on one.
 for sched in $schedulers; do
   run 120 TOBI_SCHED=$sched "$bench" uts -t 3 -b 2 -d 17 --workers 2 --json
   all "a full tree of 17 levels has 2^18 - 1 nodes with $sched" '[ $status -eq 0 ]' silent 'says "\"result\":262143,"'
@@ -62,6 +61,21 @@ done
 for sched in $schedulers; do
   run 120 TOBI_SCHED=$sched TOBI_TASK_STACK_SIZE=64M "$bench" uts -t 3 -b 1 -d 50000 --json
   all "a tree of 50,000 levels is searched with $sched" '[ $status -eq 0 ]' silent 'says "\"result\":50001,"'
+done
+
+# Over the simulated fabric: operations late and in any order, atomics that exclude only each other, targets that must poll.
+for sched in $schedulers; do
+  for mode in '' manual,depth1,nochain; do
+    done=0
+    for seed in 1 2 3 4; do
+      run 60 TOBI_TRANSPORT=sim TOBI_SIM=$mode TOBI_SIM_SEED=$seed TOBI_SCHED=$sched \
+        TOBI_LOCAL_COLLECTION=$((seed % 2)) "$bench" btc --depth 2 --iter 100 --workers 3 --verify --json || break
+      silent && says "\"result\":40201,\"verified\":true" || break
+      done=$seed
+    done
+    [ "$done" -eq 4 ]
+    verdict $? "btc is right with $sched over sim${mode:+ ($mode)}, seeds 1 to 4, with local collection and without"
+  done
 done
 
 # Without local collection, where steals are frequent: the same answers.

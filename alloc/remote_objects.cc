@@ -78,6 +78,7 @@ void remote_objects::unlink_and_keep(header* h) noexcept {
 void remote_objects::free_local(void* object) noexcept { unlink_and_keep(static_cast<header*>(object) - 1); }
 
 std::size_t remote_objects::collect() noexcept {
+  if (incoming_ != nullptr) return incoming_->collect();
   std::size_t count = 0;
   for (header* h = list_.next; h != &list_;) {
     header* next = h->next;

@@ -14,6 +14,14 @@
 
 namespace tobi::alloc {
 
+/// Another way by which frees of others arrive than the free words: the baseline that local collection replaced.
+class incoming {
+ public:
+  virtual ~incoming() = default;
+  /// Frees what has arrived, by free_local; answers how many.
+  virtual std::size_t collect() noexcept = 0;
+};
+
 class remote_objects {
  public:
   /// Objects come from FROM. When more than LIMIT bytes are held, allocate() first collects what others have freed.
@@ -26,6 +34,8 @@ class remote_objects {
   [[nodiscard]] void* allocate(std::size_t bytes) noexcept;
   /// The owner frees its own object.
   void free_local(void* object) noexcept;
+  /// From now on collect() asks FROM instead of walking the list. It outlives its use; null: the list again.
+  void collect_from(incoming* from) noexcept { incoming_ = from; }
   /// Frees what others have marked; answers how many.
   std::size_t collect() noexcept;
 
@@ -59,6 +69,7 @@ class remote_objects {
   void unlink_and_keep(header* h) noexcept;
 
   heap& from_;
+  incoming* incoming_ = nullptr;
   std::size_t limit_bytes_;
   std::size_t collect_at_bytes_;
   header list_{&list_, &list_, 0, 0};

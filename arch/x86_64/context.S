@@ -66,7 +66,8 @@ tobi_fork:
 	ret
 	.cfi_restore_state
 
-// The doorbell has rung, or every fork is to be seen: tobi_on_fork(sp, words, type), WORDS in memory. It returns to go on as before.
+// The doorbell has rung, or every fork is to be seen: tobi_on_fork(sp, words), WORDS in memory, the type behind the closure's four. It
+// returns to go on as before, with the words as they are then.
 .Lfork_slow:
 	movq	%rsp, %r10
 	subq	$48, %rsp

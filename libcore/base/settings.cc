@@ -23,6 +23,10 @@ template <class T, std::size_t N>
 using names = std::array<std::pair<std::string_view, T>, N>;
 
 constexpr names<deque_kind, 2> deque_names{{{"steal_word", deque_kind::steal_word}, {"the", deque_kind::the}}};
+constexpr names<sched_kind, 4> sched_names{{{"continuation_greedy", sched_kind::continuation_greedy},
+                                            {"continuation_stalling", sched_kind::continuation_stalling},
+                                            {"child_full", sched_kind::child_full},
+                                            {"child_rtc", sched_kind::child_rtc}}};
 constexpr names<pin_policy, 2> pin_names{{{"auto", pin_policy::automatic}, {"none", pin_policy::none}}};
 constexpr names<progress_mode, 3> progress_names{
     {{"auto", progress_mode::automatic}, {"manual", progress_mode::manual}, {"thread", progress_mode::thread}}};
@@ -190,6 +194,10 @@ constexpr row table[] = {
        return read_number(t, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), s.sim_seed);
      },
      [](const settings& s) { return std::to_string(s.sim_seed); }},
+    {"TOBI_SCHED", "choice", "continuation_greedy|continuation_stalling|child_full|child_rtc",
+     "what is stolen (continuations or children), and what a join does that must wait",
+     [](std::string_view t, settings& s) { return read_choice(t, sched_names, s.sched); },
+     [](const settings& s) { return name_of(sched_names, s.sched); }},
     {"TOBI_DEQUE", "choice", "steal_word|the", "the protocol between victim and thieves",
      [](std::string_view t, settings& s) { return read_choice(t, deque_names, s.deque); },
      [](const settings& s) { return name_of(deque_names, s.deque); }},
@@ -202,6 +210,9 @@ constexpr row table[] = {
        return good;
      },
      [](const settings& s) { return format_size(s.stack_bytes); }},
+    {"TOBI_TASK_STACK_SIZE", "size", "16K..1G", "stack of each task that has begun, with TOBI_SCHED=child_full",
+     [](std::string_view t, settings& s) { return read_size(t, 16 * kib, gib, s.task_stack_bytes); },
+     [](const settings& s) { return format_size(s.task_stack_bytes); }},
     {"TOBI_HEAP_SIZE", "size", "16M..64G", "a worker's registered heap: address space, memory when it is used",
      [](std::string_view t, settings& s) {
        s.heap_given = true;
@@ -211,6 +222,10 @@ constexpr row table[] = {
     {"TOBI_DEQUE_SIZE", "integer", "256..16M", "how many forks may be nested on one worker",
      [](std::string_view t, settings& s) { return read_deque_size(t, s.deque_entries); },
      [](const settings& s) { return format_size(s.deque_entries); }},
+    {"TOBI_LOCAL_COLLECTION", "flag", "0|1|off|on|false|true",
+     "the owner finds what others have freed; 0: they take a lock and put it into its queue",
+     [](std::string_view t, settings& s) { return read_choice(t, flag_names, s.local_collection); },
+     [](const settings& s) { return name_of(flag_names, s.local_collection); }},
     {"TOBI_PIN", "choice", "auto|none", "bind each worker to a core, where there are enough cores",
      [](std::string_view t, settings& s) { return read_choice(t, pin_names, s.pin); },
      [](const settings& s) { return name_of(pin_names, s.pin); }},

@@ -14,6 +14,7 @@
 namespace tobi::base {
 
 enum class deque_kind : std::uint8_t { steal_word, the };
+enum class sched_kind : std::uint8_t { continuation_greedy, continuation_stalling, child_full, child_rtc };
 enum class pin_policy : std::uint8_t { automatic, none };
 enum class progress_mode : std::uint8_t { automatic, manual, thread };  // who moves a fabric that does not move itself
 enum class amo_place : std::uint8_t {
@@ -43,19 +44,26 @@ struct settings {
   std::string mpi = "auto";                     // auto, openmpi, mpich
   std::string sim;                              // modes of the simulated transport, with commas
   std::uint64_t sim_seed = 1;
-  deque_kind deque = deque_kind::steal_word;  // the protocol between victim and thieves
-  std::size_t stack_bytes = 64u << 20;        // uni-address region of a worker, at most 128M
-  bool stack_given = false;                   // as heap_given
-  std::size_t heap_bytes = 1u << 30;          // registered heap of a worker: address space, not memory
-  bool heap_given = false;                    // a fabric that pins memory starts smaller where the user has not chosen
-  std::size_t deque_entries = 1u << 20;       // how many forks may be nested on one worker
-  pin_policy pin = pin_policy::automatic;     // bind each worker to a core where there are enough
-  bool stats = false;                         // print the statistics at the end of the job
-  std::string trace;                          // file of the timeline; "": none
-  std::size_t trace_bytes = 16u << 20;        // a worker's ring of events
-  bool debug_migrate = false;                 // move the continuation at every fork
+  deque_kind deque = deque_kind::steal_word;           // the protocol between victim and thieves
+  sched_kind sched = sched_kind::continuation_greedy;  // what is stolen, and what a join does that must wait
+  std::size_t task_stack_bytes = 256u << 10;           // of each task that has begun, under child_full
+  bool local_collection = true;                        // remote frees are found by the owner, not put into its queue
+  std::size_t stack_bytes = 64u << 20;                 // uni-address region of a worker, at most 128M
+  bool stack_given = false;                            // as heap_given
+  std::size_t heap_bytes = 1u << 30;                   // registered heap of a worker: address space, not memory
+  bool heap_given = false;                 // a fabric that pins memory starts smaller where the user has not chosen
+  std::size_t deque_entries = 1u << 20;    // how many forks may be nested on one worker
+  pin_policy pin = pin_policy::automatic;  // bind each worker to a core where there are enough
+  bool stats = false;                      // print the statistics at the end of the job
+  std::string trace;                       // file of the timeline; "": none
+  std::size_t trace_bytes = 16u << 20;     // a worker's ring of events
+  bool debug_migrate = false;              // move the continuation at every fork
   log_level log = log_level::warn;
 };
+
+[[nodiscard]] constexpr bool steals_children(sched_kind kind) noexcept {
+  return kind == sched_kind::child_full || kind == sched_kind::child_rtc;
+}
 
 /// One row of the table, for tobi-info and for messages.
 struct setting_row {

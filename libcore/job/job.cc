@@ -56,6 +56,7 @@ job::job(const options& chosen) : settings_(first_settings()) {
   if (!settings_.trace.empty() && rank() == 0) job_trace::check_writable(settings_.trace);
   take_core();
   nodes_ = find_nodes();
+  hosts_.assign(bootstrap_->nodes().begin(), bootstrap_->nodes().end());
   transport_ = transports::select(settings_.transport, {rank(), size(), nodes_, settings_});
   find_servers();
   choose_sizes();
@@ -77,8 +78,9 @@ job::~job() {
     trace_.reset();
   }
   if (settings_.stats) {
-    const statistics all = stats();
-    if (rank() == 0) print_statistics(all, computing());
+    std::vector<statistics> each(static_cast<std::size_t>(size()));
+    const statistics all = stats(each.data());
+    if (rank() == 0) print_statistics(all, each, servers_);
   }
   // Unwaited operations name buffers of this worker and memory of others: all of it is about to go. The barrier keeps
   // the fabric moving for those who drain later; a launcher's fence would not.
@@ -89,6 +91,7 @@ job::~job() {
   tasks::this_worker().stop();
   if (slot_memory_ != nullptr) munmap(slot_memory_, slot_bytes_);
   objects_.reset();
+  incoming_.reset();
   heap_.reset();
   base::set_fatal_hook(nullptr);
   forget_ranges();
@@ -256,8 +259,13 @@ std::vector<int> job::distances() const {
 
 void job::start_worker() {
   choice_ = std::make_unique<tasks::victims>(rank(), distances(), static_cast<std::uint64_t>(rank()) + 1);
-  tasks::this_worker().start({net_.get(), objects_.get(), &control_->window, &control_->board, &control_->the,
-                              segment_.stack_low(), segment_.stack_high(), slot_memory_, choice_.get(),
+  if (!settings_.local_collection) {
+    incoming_ = std::make_unique<tasks::incoming_frees>(*net_, control_->incoming, *objects_);
+    objects_->collect_from(incoming_.get());
+  }
+  tasks::this_worker().start({net_.get(), objects_.get(), incoming_.get(), &control_->window, &control_->board,
+                              &control_->the, segment_.stack_low(), segment_.stack_high(), slot_memory_, choice_.get(),
+                              &hosts_, settings_.sched, settings_.task_stack_bytes,
                               settings_.deque == base::deque_kind::the, settings_.stats, settings_.debug_migrate,
                               crowded_});
 }
@@ -345,6 +353,7 @@ void job::run(const detail::root& what, void* result) {
   if (tasks::this_worker().inside_task()) {
     base::fatal("tobi::run was called inside a task; a program has one root at a time.", base::exit_usage);
   }
+  run_began_ns_ = arch::now_ns();
   ++epoch_;
   if (rank() == 0) {
     std::vector<std::byte> start(sizeof(root_start) + what.closure_bytes);
@@ -389,6 +398,7 @@ void job::take_result(const detail::root& what, void* result) {
   if (head.failure != 0) net_->get(tasks::location{head.failure}, &failed, sizeof failed);
   barrier();  // everybody has read it, and nobody is stealing any more
   tasks::this_worker().end_of_run();
+  tasks::this_worker().count_run(arch::now_ns() - run_began_ns_);
   if (where.rank() == rank()) {
     objects_->free_local(net_->local(where));
     // A failure may lie in another worker's heap; then that worker frees it when it collects.
@@ -397,7 +407,7 @@ void job::take_result(const detail::root& what, void* result) {
   if (head.failure != 0) throw task_error(failed.type_name, failed.message, failed.rank);
 }
 
-statistics job::stats() {
+statistics job::stats(statistics* each) {
   control_->counted = tasks::this_worker().counted();
   barrier();
   statistics all;
@@ -405,6 +415,7 @@ statistics job::stats() {
     statistics one;
     net_->get({r, offsetof(control_block, counted)}, &one, sizeof one);
     add(all, one);
+    if (each != nullptr) each[r] = one;
   }
   barrier();
   return all;

@@ -36,6 +36,7 @@ struct control_block {
   alignas(64) statistics counted;                     // published for stats()
   alignas(64) trace_words trace;                      // TOBI_TRACE
   alignas(64) tasks::the_area the;
+  alignas(64) tasks::incoming_area incoming;
 };
 
 /// What a root left, in the heap of the worker where it ended; its bytes follow.
@@ -58,9 +59,12 @@ class job {
   [[nodiscard]] std::string_view transport_name() const noexcept { return transport_->name(); }
   [[nodiscard]] std::string_view deque_name() const noexcept { return tasks::this_worker().work().name(); }
 
+  [[nodiscard]] std::string_view sched_name() const noexcept { return tasks::this_worker().sched().name(); }
+
   void run(const detail::root& what, void* result);
   void barrier();
-  statistics stats();
+  /// Of all workers together; and EACH of them by rank, unless it is null.
+  statistics stats(statistics* each);
   void reset_stats();
 
   /// On the worker where the root ended: keeps the result and starts to tell everybody.
@@ -90,18 +94,21 @@ class job {
   std::unique_ptr<alloc::heap> heap_;
   std::unique_ptr<alloc::remote_objects> objects_;
   std::unique_ptr<tasks::fabric> net_;
+  std::unique_ptr<tasks::incoming_frees> incoming_;  // null: local collection
   std::unique_ptr<tasks::victims> choice_;
   std::uint64_t trace_bytes_ = 0;     // of each worker's ring, as rank 0 wants it; 0: nothing is traced
   std::unique_ptr<job_trace> trace_;  // null: nothing is traced
   std::uintptr_t* slot_memory_ = nullptr;
   std::size_t slot_bytes_ = 0;
   std::uint64_t epoch_ = 0;
+  std::uint64_t run_began_ns_ = 0;
   std::uint64_t barrier_generation_ = 0;
   std::array<std::uint64_t, 2> telling_{};  // source of the puts of the notice: result, epoch
   arch::core core_;                         // of this worker; no os_cpu: none in particular
   std::vector<arch::core> cores_;           // of each rank
   std::vector<int> nodes_;                  // of each rank
   std::vector<int> servers_;                // ranks that run no tasks
+  std::vector<int> hosts_;                  // of each rank: its real node, which TOBI_NODES does not change
   bool crowded_ = false;                    // more workers here than cores: those that wait give theirs away
 };
 

@@ -29,6 +29,7 @@ void explain_fault(const void* address) noexcept {
     base::fatal("the deque is full: more than " + std::to_string(known.deque_entries) +
                 " forks are nested on one worker; raise TOBI_DEQUE_SIZE.");
   }
+  if (const std::string why = tasks::this_worker().explain_fault(at); !why.empty()) base::fatal(why);
   const auto here = reinterpret_cast<std::uintptr_t>(at);
   if (here >= tasks::this_worker().protected_from() && at < known.memory->stack_high()) {
     base::fatal(
@@ -44,6 +45,12 @@ void check_limits(int workers, int cores, const base::settings& in_force) {
     base::fatal(std::to_string(workers) + " workers cannot run a job; ask for 1 or more.", base::exit_usage);
   if (const std::string why = arch::too_many_workers(workers, cores, worker_bytes); !why.empty()) {
     base::fatal(why, base::exit_usage);
+  }
+  if (in_force.debug_migrate && base::steals_children(in_force.sched)) {
+    base::fatal(
+        "TOBI_DEBUG_MIGRATE moves continuations, and with TOBI_SCHED=child_full or child_rtc none moves; unset one of "
+        "them.",
+        base::exit_usage);
   }
   check_address_space(workers, in_force);
 }
@@ -68,11 +75,14 @@ void forget_ranges() noexcept {
 void add(statistics& sum, const statistics& one) noexcept {
   sum.forks += one.forks;
   sum.joins += one.joins;
+  sum.run_time = std::max(sum.run_time, one.run_time);
   sum.outstanding_joins += one.outstanding_joins;
+  sum.outstanding_time += one.outstanding_time;
   sum.steals_ok += one.steals_ok;
   sum.steals_failed += one.steals_failed;
   sum.steal_time += one.steal_time;
   sum.steal_round_trips += one.steal_round_trips;
+  sum.copy_time += one.copy_time;
   sum.stolen_bytes += one.stolen_bytes;
   sum.contexts_stolen += one.contexts_stolen;
   sum.evacuations += one.evacuations;
@@ -84,29 +94,42 @@ void add(statistics& sum, const statistics& one) noexcept {
   sum.peak_stack_bytes = std::max(sum.peak_stack_bytes, one.peak_stack_bytes);
 }
 
-void print_statistics(const statistics& all, int workers) {
+void print_statistics(const statistics& all, const std::vector<statistics>& each, const std::vector<int>& servers) {
   const auto count = [](const char* name, std::uint64_t n) {
     std::fprintf(stderr, "tobi:   %-28s %14llu\n", name, static_cast<unsigned long long>(n));
   };
   const auto real = [](const char* name, double x, const char* unit) {
     std::fprintf(stderr, "tobi:   %-28s %14.3f %s\n", name, x, unit);
   };
-  std::fprintf(stderr, "tobi: statistics of %d workers\n", workers);
+  std::fprintf(stderr, "tobi: statistics of %zu workers\n", each.size() - servers.size());
   count("forks", all.forks);
   count("joins", all.joins);
+  real("execution time", static_cast<double>(all.run_time) / 1e9, "s");
   count("outstanding joins", all.outstanding_joins);
+  real("outstanding join time, mean", all.outstanding_join_ns() / 1000, "us");
   count("steals, successful", all.steals_ok);
   count("steals, failed", all.steals_failed);
   real("steal latency, mean", all.steal_latency_ns() / 1000, "us");
   real("round trips a steal", all.round_trips_a_steal(), "");
-  real("stolen stack, mean",
-       all.steals_ok == 0 ? 0 : static_cast<double>(all.stolen_bytes) / static_cast<double>(all.steals_ok), "bytes");
+  real("stolen task size, mean", all.bytes_a_steal(), "bytes");
+  real("task copy time, mean", all.copy_ns() / 1000, "us");
   count("ready tasks stolen", all.contexts_stolen);
   count("evacuations", all.evacuations);
   count("published", all.published);
   count("taken back", all.taken_back);
   count("peak stack use, bytes", all.peak_stack_bytes);
   std::fprintf(stderr, "tobi:   %-28s %14.6f\n", "stolen / created", all.stolen_per_created());
+  if (each.size() == 1) return;
+  std::fprintf(stderr, "tobi:   %6s %12s %12s %10s %10s %12s  %s\n", "worker", "steals", "failed", "latency us",
+               "copy us", "bytes each", "outstanding * mean us");
+  for (std::size_t rank = 0; rank < each.size(); ++rank) {
+    if (std::find(servers.begin(), servers.end(), static_cast<int>(rank)) != servers.end()) continue;
+    const statistics& one = each[rank];
+    std::fprintf(stderr, "tobi:   %6zu %12llu %12llu %10.3f %10.3f %12.1f %8llu *%10.3f\n", rank,
+                 static_cast<unsigned long long>(one.steals_ok), static_cast<unsigned long long>(one.steals_failed),
+                 one.steal_latency_ns() / 1000, one.copy_ns() / 1000, one.bytes_a_steal(),
+                 static_cast<unsigned long long>(one.outstanding_joins), one.outstanding_join_ns() / 1000);
+  }
 }
 
 }  // namespace tobi::job

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "alloc/segment.hpp"
 #include "libcore/base/settings.hpp"
@@ -27,6 +28,7 @@ void watch_ranges(const fault_ranges& ranges);
 void forget_ranges() noexcept;
 
 void add(statistics& sum, const statistics& one) noexcept;
-void print_statistics(const statistics& all, int workers);
+/// EACH is by rank; SERVERS are those of them that run no tasks.
+void print_statistics(const statistics& all, const std::vector<statistics>& each, const std::vector<int>& servers);
 
 }  // namespace tobi::job

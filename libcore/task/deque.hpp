@@ -22,6 +22,7 @@ namespace tobi::tasks {
 struct stolen {
   std::uintptr_t sp = 0;
   std::uintptr_t base = 0;
+  int victim = -1;
   std::uint64_t list = 0;                            // steal_result::context
   std::array<std::uint64_t, steal_phases> cycles{};  // steal_result::taken: by phase, as far as the deque knows
 
@@ -77,6 +78,8 @@ class deque {
   [[nodiscard]] virtual std::uint64_t& ready_word() noexcept = 0;
 
   // --- thief: its own region is empty and quiet ------------------------------------------------------
+  /// In which phase of a steal the frames come.
+  [[nodiscard]] virtual steal_phase copying() const noexcept = 0;
   virtual steal_result steal(int victim, stolen& got) = 0;
 };
 

@@ -8,9 +8,7 @@ using tobi::tasks::this_worker;
 
 extern "C" {
 
-void tobi_on_fork(std::uintptr_t sp, const std::uint64_t* words, const void* type) noexcept {
-  this_worker().on_fork(sp, words, type);
-}
+void tobi_on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept { this_worker().on_fork(sp, words); }
 void tobi_on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noexcept { this_worker().on_return(sp, a, b); }
 
 }  // extern "C"
@@ -44,7 +42,7 @@ std::uint64_t tobi_async_finish() noexcept { return this_worker().async_finish()
 void tobi_async_begin(scope_marker* marker, std::uint64_t finish) noexcept {
   this_worker().async_begin(*marker, finish);
 }
-void tobi_async_end(scope_marker* marker) noexcept { this_worker().scope_end(*marker); }
+void tobi_async_end(scope_marker* marker, std::uint64_t finish) noexcept { this_worker().async_end(*marker, finish); }
 void tobi_async_parted(handle* h, std::uint64_t finish) noexcept { this_worker().async_parted(h->record, finish); }
 
 }  // extern "C"

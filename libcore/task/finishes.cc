@@ -9,6 +9,10 @@
 // strand that has ended has first counted all asyncs that it was taken away from. So an async that is not counted yet
 // has a parent strand that has not ended; that one is counted, or its own parent has not ended; and so on up to the
 // body's. Nobody else counts, so whoever comes to 0 is the last, once, and completes the finish's record.
+//
+// That needs a record in which somebody other than its joiner waits, which is the greedy join's. Under the other
+// schedulers each async is a strand from its fork on: its parent adds one before, and its end takes one off. The
+// argument is the same, and shorter.
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -53,13 +57,23 @@ std::uint64_t worker::async_finish() noexcept {
     base::fatal(
         "tobi::async was called outside of any tobi::finish, and nothing would wait for it; put one around it.");
   }
-  return finish;
+  if (sched_->moves_at_joins()) return finish;
+  parts_.net->fetch_add(strands_of(finish), 1);
+  return finish | detail::async_counted;
 }
 
-void worker::async_begin(detail::scope_marker& marker, std::uint64_t finish) noexcept { scopes_.open(marker, finish); }
+void worker::async_begin(detail::scope_marker& marker, std::uint64_t finish) noexcept {
+  scopes_.open(marker, finish & ~detail::async_counted);
+}
 
+void worker::async_end(const detail::scope_marker& marker, std::uint64_t finish) noexcept {
+  scope_end(marker);
+  if ((finish & detail::async_counted) != 0) strand_ended(finish & ~detail::async_counted);
+}
+
+// A task that is tied to its worker never finds its parent elsewhere: its deque's base says nothing of its stack.
 void worker::scope_end(const detail::scope_marker& marker) noexcept {
-  scopes_.close(marker, deque_->at_base(), deque_->task_base());
+  scopes_.close(marker, sched_->moves_tasks() && deque_->at_base(), deque_->task_base());
 }
 
 void worker::async_parted(std::uint64_t& handle_record, std::uint64_t finish) noexcept {
@@ -79,7 +93,7 @@ void worker::strand_ended(std::uint64_t finish) noexcept {
 }
 
 void worker::finish_fail(std::uint64_t finish) noexcept {
-  const location at{finish};
+  const location at{finish & ~detail::async_counted};
   const location word{at.rank(), at.offset() + offsetof(finish_object, failures)};
   const std::uint64_t kept = keep_failure();
   auto* mine = static_cast<failure*>(parts_.net->local(location{kept}));

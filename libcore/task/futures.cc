@@ -39,6 +39,11 @@ void must_be_made(future_name which, const char* what) {
 
 }  // namespace
 
+void set_twice(std::uint32_t serial, int rank) {
+  base::fatal("the future #" + std::to_string(serial) + " of rank " + std::to_string(rank) +
+              " was set twice: a promise is set once, by one task.");
+}
+
 std::string describe(const record& what, int rank) {
   const std::string number = "#" + std::to_string(what.serial) + " of rank " + std::to_string(rank);
   switch (what.status) {
@@ -57,6 +62,12 @@ std::string describe(const record& what, int rank) {
 }
 
 future_name worker::future_create(std::uint32_t consumers, bool promise) noexcept {
+  if (promise && sched_->buries_tasks()) {
+    base::fatal("tobi::make_promise cannot be used with TOBI_SCHED=" + std::string(sched_->name()) +
+                    ": the task that sets a promise may lie below the one that waits for it on the same stack, and "
+                    "neither could go on; choose another scheduler.",
+                base::exit_usage);
+  }
   const std::uint64_t made = need_record();
   auto* fresh = static_cast<record*>(parts_.net->local(location{made}));
   if (++last_serial_ == 0) ++last_serial_;
@@ -125,7 +136,7 @@ void worker::future_join(future_name which, void* value, std::uint32_t bytes) {
     done = look(which.record, shares, copy);
     if (shares < one_claim || copy.serial != serial_of(which)) joined_too_often(which);
   }
-  if (!done) suspend_for(which.record, copy);
+  if (!done) sched_->wait(which.record, copy);
   if (copy.status == record_status::error) throw_failure(which.record, copy);
   take_result(copy, value, bytes);
   consume(which.record, copy);

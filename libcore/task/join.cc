@@ -8,7 +8,7 @@
 #include <exception>
 #include <memory>
 
-#include "arch/cpu.hpp"
+#include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/task/trace.hpp"
 #include "libcore/task/worker.hpp"
@@ -19,12 +19,6 @@ namespace tobi::tasks {
 
 using transports::op;
 using transports::op_kind;
-
-// A record is completed once. A task's is, by the task; so this is a future's.
-[[noreturn]] static void set_twice(std::uint32_t serial, int rank) {
-  base::fatal("the future #" + std::to_string(serial) + " of rank " + std::to_string(rank) +
-              " was set twice: a promise is set once, by one task.");
-}
 
 std::uint64_t worker::make_record() noexcept {
   auto* fresh = static_cast<record*>(parts_.objects->allocate(sizeof(record)));
@@ -51,13 +45,18 @@ void worker::free_object(location where) noexcept {
     parts_.objects->free_local(parts_.net->local(where));
     return;
   }
+  if (parts_.incoming != nullptr) {
+    parts_.incoming->free(where);
+    return;
+  }
   const int rank = where.rank();
   while (alloc::free_remote(parts_.net->transport(), rank, parts_.net->heap(rank), where.offset()) == status::again) {
     parts_.net->transport().progress();
   }
 }
 
-// The child's side: CLUSTER 2022, figure 4, DIE. One atomic when nobody waits yet.
+// The child's side: DIE of CLUSTER 2022, figures 3 and 4. What the record says then; the scheduler says how it gets
+// there.
 void worker::complete(std::uint64_t where, record_status status, const void* value, std::uint32_t bytes,
                       std::uint32_t serial) noexcept {
   fabric& net = *parts_.net;
@@ -65,7 +64,9 @@ void worker::complete(std::uint64_t where, record_status status, const void* val
   record made;
   std::uint64_t elsewhere = 0;
   made.status = status;
+  made.by = static_cast<std::uint16_t>(net.rank());
   made.serial = serial;
+  made.done_ns = 0;
   if (bytes > sizeof made.value) {
     void* big = parts_.objects->allocate(bytes);
     if (big == nullptr) {
@@ -80,36 +81,39 @@ void worker::complete(std::uint64_t where, record_status status, const void* val
     std::memcpy(made.value, value, bytes);
   }
 
-  constexpr std::size_t head = offsetof(record, status);
-  std::uint64_t found = 0;
+  sched_->conclude(at, made);
+}
+
+// The whole of it where nobody waits in the record: CLUSTER 2022, figure 3, lines 5 and 6.
+void worker::put_done(location at, record& made) noexcept {
+  fabric& net = *parts_.net;
   if (net.is_local(at)) {
-    std::memcpy(static_cast<std::byte*>(net.local(at)) + head, &made.status, sizeof made - head);
-    found = net.compare_swap(at, 0, record_done);
-  } else {
-    const op both[] = {
-        {op_kind::put, false, net.heap(at.rank()), at.offset() + head, &made.status, sizeof made - head, 0, 0},
-        {op_kind::compare_swap, false, net.heap(at.rank()), at.offset(), &found, 8, record_done, 0},
-    };
-    net.post(at.rank(), both);
-    net.complete(at.rank());
+    auto* here = static_cast<record*>(net.local(at));
+    fill_record(*here, made);
+    // Release: the value before the word that says that it is there.
+    std::atomic_ref(here->word).store(record_done, std::memory_order_release);
+    return;
   }
-  while (found != 0) {
-    if (found == record_done) set_twice(made.serial, at.rank());
-    const std::uint64_t waiters = found;
-    found = net.compare_swap(at, waiters, record_done);
-    if (found == waiters && (waiters & waiter_is_finish) != 0) {
-      free_object(at);
-      strand_ended(waiters & ~location_tags);
-      return;
-    }
-    if (found == waiters) {
-      // The waiters are this worker's. When the completing task has died the scheduler lets the first one go on at once
-      // and shows the others to thieves; a task that goes on itself shows them all (future_set).
-      if (tracing != nullptr) trace_ready(waiters);
-      ready_.push(waiters);
-      return;
-    }
+  const op both[] = {
+      {op_kind::put, false, net.heap(at.rank()), at.offset() + record_head, &made.status, sizeof made - record_head, 0,
+       0},
+      {op_kind::put, false, net.heap(at.rank()), at.offset(), const_cast<std::uint64_t*>(&record_done), 8, 0, 0},
+  };
+  net.post(at.rank(), both);
+  net.complete(at.rank());
+}
+
+// What a completed record has found waiting in it is this worker's.
+void worker::wake(location record, std::uint64_t waiters) {
+  if ((waiters & waiter_is_finish) != 0) {
+    free_object(record);
+    strand_ended(waiters & ~location_tags);
+    return;
   }
+  // When the completing task has died the scheduler lets the first one go on at once and shows the others to thieves; a
+  // task that goes on itself shows them all (future_set).
+  if (tracing != nullptr) trace_ready(waiters);
+  ready_.push(waiters);
 }
 
 // For the tracer alone: each task of the list can go on now.
@@ -171,7 +175,7 @@ bool worker::finished(std::uint64_t where, record& copy) {
 
 void worker::wait_for(std::uint64_t where, record& copy) {
   keep_moving();
-  if (!finished(where, copy)) suspend_for(where, copy);
+  if (!finished(where, copy)) sched_->wait(where, copy);
 }
 
 void worker::suspend_for(std::uint64_t where, record& copy) {
@@ -181,6 +185,8 @@ void worker::suspend_for(std::uint64_t where, record& copy) {
   // Perhaps another process by now; `this` is the worker there. `copy` is on the stack and moved along.
   const bool done = finished(where, copy);
   TOBI_ASSERT(done, "a waiter is resumed only when its record is done");
+  // Where it was completed on a host with another clock the time is not known, and counts as none.
+  if (std::exchange(had_to_wait_, false) && one_clock_with(copy.by)) count_resumed(copy.done_ns);
 }
 
 // Gives up this join's share in the record.
@@ -247,7 +253,7 @@ void worker::abandon(std::uint64_t& handle_record) noexcept {
     return;
   }
   record copy;
-  if (std::uncaught_exceptions() > 0) {
+  if (sched_->moves_at_joins() && std::uncaught_exceptions() > 0) {
     // An exception under way belongs to this process and cannot move: wait here, and keep serving.
     while (!finished(where, copy)) {
       poll();

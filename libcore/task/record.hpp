@@ -11,6 +11,8 @@
 // compare-and-swap that replaced its location with `done`. The value is written before `done` (same chain, or a
 // release). A record is freed by the last join that read it, and nobody reads it later.
 //
+// That is the greedy join. Under the other schedulers no task waits in a record: word goes 0 -> done by a put.
+//
 // A future's record counts twice, in one word: the claims that its consumers still have, and the readings that are to
 // come. A join claims with its first look, in the same chain, so that one too many is found at once and costs no round
 // trip; the last reading frees. The memory of a freed record keeps what it said until it is used again, and then has
@@ -19,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 namespace tobi::tasks {
@@ -29,14 +32,16 @@ inline constexpr std::uint64_t waiter_is_finish = 4;  // tag: not a task waits b
 inline constexpr std::uint64_t location_tags = 15;
 
 /// What the value bytes of a record are; until it is done, what it was made for.
-enum class record_status : std::uint32_t { value, remote_value, error, spawned, promised, finishing };
+enum class record_status : std::uint16_t { value, remote_value, error, spawned, promised, finishing };
 
 struct record {
   std::uint64_t word;
   std::uint64_t shares;  // {claims:32, readings:32} to come; no readings: until the end of the run
   record_status status;
-  std::uint32_t serial;  // of a future, among those of its maker; 0: of a task
-  std::byte value[40];   // status value: the result; else the location of a remote object with it
+  std::uint16_t by;       // the rank whose clock done_ns is
+  std::uint32_t serial;   // of a future, among those of its maker; 0: of a task
+  std::uint64_t done_ns;  // when it was completed, where that is wanted for the statistics, else 0
+  std::byte value[32];    // status value: the result; else the location of a remote object with it
 
   [[nodiscard]] std::uint64_t readings() const noexcept { return shares & 0xffffffffu; }
 };
@@ -45,6 +50,14 @@ inline constexpr std::uint64_t one_claim = std::uint64_t{1} << 32;
 
 /// "the promise #3 of rank 0, which nobody has set": a record that RANK made, for messages about what waits for it.
 std::string describe(const record& what, int rank);
+/// Ends the job. A record is completed once; a task's is, by the task: so this is a future's.
+[[noreturn]] void set_twice(std::uint32_t serial, int rank);
+
+/// Where the part begins that the completing task writes, before it changes the word.
+inline constexpr std::size_t record_head = offsetof(record, status);
+inline void fill_record(record& here, const record& made) noexcept {
+  std::memcpy(reinterpret_cast<std::byte*>(&here) + record_head, &made.status, sizeof made - record_head);
+}
 
 /// The head of an evacuated stack; the bytes of [sp, sp + bytes) follow it.
 struct alignas(16) image {

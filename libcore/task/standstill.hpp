@@ -10,7 +10,9 @@
 // steal in the role of a message. `state` is even while a worker is still and grows by one at each change; `given` is
 // how often thieves have taken something from this worker, `received` how often it has taken something itself.
 //   S1  A still worker has an empty region, no ready context, nothing shown: it can neither run nor give away anything.
-//       `given` is therefore exact while it is still. It counts claims, so it counts before the thief knows.
+//       `given` is therefore exact while it is still. It counts claims, so it counts before the thief knows. This is
+//       so with continuation_greedy, where who completes a record has its waiters; schedulers under which a worker
+//       looks at what its tasks wait for do not watch.
 //   S2  A thief leaves stillness (`state`) before it counts what it took (`received`), and only then runs it.
 //   S3  All of these words only grow. Two rounds read the same words, one round wholly after the other. Where both
 //       readings of a word are equal it had that value at each moment between them, also when the words of one remote

@@ -65,6 +65,7 @@ class steal_word final : public deque {
   [[nodiscard]] bool quiet() const noexcept override;
   [[nodiscard]] std::uint64_t claimed() noexcept override;
   [[nodiscard]] std::uint64_t& ready_word() noexcept override { return window_.ready; }
+  [[nodiscard]] steal_phase copying() const noexcept override { return steal_phase::steal; }
   steal_result steal(int victim, stolen& got) override;
 
  private:

@@ -44,7 +44,8 @@ std::uintptr_t worker::restore(location where, std::uint64_t& next) {
   net.get(where, &head, sizeof head);
   next = head.next;
   scopes_.entered(head.finish);
-  if (head.waiting_for != 0) still_.goes_on();
+  had_to_wait_ = head.waiting_for != 0;
+  if (had_to_wait_) still_.goes_on();
   const std::uintptr_t base = head.sp + head.bytes;
   expose(base);
   net.get({where.rank(), where.offset() + sizeof head}, reinterpret_cast<void*>(head.sp), head.bytes);
@@ -72,7 +73,8 @@ std::uintptr_t worker::suspend_task() {
   }
 
   const std::uint64_t mine = evacuate(sp, base, dies_to);
-  if (!enlist(mine)) {
+  static_cast<image*>(parts_.net->local(location{mine}))->waiting_for = waiting_for_;
+  if (!sched_->park(mine, waiting_for_)) {
     // The child was faster. The task's frames are where they were: it goes on.
     parts_.objects->free_local(parts_.net->local(location{mine}));
     if (parent != 0) {
@@ -93,11 +95,10 @@ std::uintptr_t worker::suspend_task() {
   return parent;
 }
 
-// Puts the image at WHERE among the waiters of waiting_for_. False: it is done already.
-bool worker::enlist(std::uint64_t where) noexcept {
-  const location word = location{waiting_for_};
+// Puts the image at WHERE among the waiters of the record. False: that is done already.
+bool worker::enlist(std::uint64_t where, std::uint64_t record) noexcept {
+  const location word = location{record};
   auto* mine = static_cast<image*>(parts_.net->local(location{where}));
-  mine->waiting_for = waiting_for_;
   std::uint64_t seen = 0;
   for (;;) {
     mine->next = seen;

@@ -47,6 +47,7 @@ class the final : public deque {
   [[nodiscard]] bool quiet() const noexcept override;
   [[nodiscard]] std::uint64_t claimed() noexcept override;
   [[nodiscard]] std::uint64_t& ready_word() noexcept override { return area_.ready; }
+  [[nodiscard]] steal_phase copying() const noexcept override { return steal_phase::stack_transfer; }
   steal_result steal(int victim, stolen& got) override;
 
  private:

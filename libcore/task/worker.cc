@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -48,12 +49,14 @@ void worker::start(const worker_parts& parts) {
   parts_ = parts;
   const auto high = reinterpret_cast<std::uintptr_t>(parts.stack_high);
   const auto bytes = static_cast<std::size_t>(parts.stack_high - parts.stack_low);
+  sched_ = make_scheduler(parts.sched, *this);
+  arch::hot_state& hot = sched_->deque_state();
   if (parts.use_the) {
-    deque_ =
-        std::make_unique<the>(tobi_hot, parts.slot_memory, *parts.net, *parts.window, *parts.the, *this, high, bytes);
+    deque_ = std::make_unique<the>(hot, parts.slot_memory, *parts.net, *parts.window, *parts.the, *this, high, bytes);
   } else {
-    deque_ = std::make_unique<steal_word>(tobi_hot, parts.slot_memory, *parts.net, *parts.window, *this, high, bytes);
+    deque_ = std::make_unique<steal_word>(hot, parts.slot_memory, *parts.net, *parts.window, *this, high, bytes);
   }
+  one_host_ = std::all_of(parts.hosts->begin(), parts.hosts->end(), [&](int h) { return h == parts.hosts->front(); });
   must_poll_ = must_poll(parts.net->transport().caps());
   // Rung for good, every fork reaches on_fork. A transport that moves by itself does not need that.
   if (parts.count_forks || parts.debug_migrate || must_poll_) {
@@ -62,40 +65,31 @@ void worker::start(const worker_parts& parts) {
   }
   protected_from_ = high;
   deque_->reset(high, 0);
-  ready_.start(*parts.net, deque_->ready_word(), !parts.choice->none());
+  ready_.start(*parts.net, deque_->ready_word(), !parts.choice->none() && sched_->moves_at_joins());
   still_.start(*parts.net, *parts.board, *parts.objects);
 }
 
 void worker::stop() noexcept {
   deque_.reset();
+  sched_.reset();
   parts_ = worker_parts{};
 }
 
 void worker::schedule(void (*first)(void*), const void* argument, std::size_t argument_bytes, std::uint64_t& done,
                       std::uint64_t done_value) {
   if (tracing != nullptr) tracing->run_begins();
-  if (first != nullptr) {
-    // The argument lies in the root's own frames, so that it moves with the root.
-    const auto high = reinterpret_cast<std::uintptr_t>(parts_.stack_high);
-    const std::uintptr_t sp = (high - argument_bytes) & ~std::uintptr_t{63};
-    expose(high);
-    std::memcpy(reinterpret_cast<void*>(sp), argument, argument_bytes);
-    deque_->reset(high, 0);
-    scopes_.entered(0);
-    begin_task();
-    tobi_enter_root(sp, first, reinterpret_cast<void*>(sp));
-    after_leave();
-  }
+  if (first != nullptr) sched_->run_root(first, argument, argument_bytes);
   unsigned attempts = 0;
   std::uint64_t idle_since = 0;
   // Acquire: what the root wrote before it told us is read after this.
   while (std::atomic_ref(done).load(std::memory_order_acquire) != done_value) {
-    if (run_ready() || steal_once()) {
+    if (sched_->run_something()) {
       attempts = 0;
       continue;
     }
     if (attempts == 0) idle_since = arch::now_ns();
-    if (idle(attempts)) {
+    // Where waiting tasks are looked at in turn, one that can go on may not have been seen yet: standstill.hpp's S1.
+    if (idle(attempts) && sched_->moves_at_joins()) {
       still_.idle(idle_since, arch::now_ns(), [this] { return deque_->claimed() + ready_.claimed(); });
     }
   }
@@ -103,11 +97,38 @@ void worker::schedule(void (*first)(void*), const void* argument, std::size_t ar
   if (tracing != nullptr) tracing->run_ends();
 }
 
+void worker::set_busy(bool in_a_task) noexcept {
+  inside_task_ = in_a_task;
+  std::atomic_ref(parts_.window->busy).store(in_a_task ? 1 : 0, std::memory_order_relaxed);
+  if (tracing == nullptr) return;
+  if (in_a_task) {
+    tracing->task_begins();
+  } else {
+    tracing->task_ends();
+  }
+}
+
+bool worker::asked_for_work() const noexcept {
+  auto* bells = reinterpret_cast<std::uint8_t*>(&parts_.window->doorbell);
+  return std::atomic_ref(bells[static_cast<int>(bell::publish)]).load(std::memory_order_relaxed) != 0;
+}
+
+void worker::enter_root(void (*first)(void*), const void* argument, std::size_t argument_bytes) {
+  // The argument lies in the root's own frames, so that it moves with the root.
+  const auto high = reinterpret_cast<std::uintptr_t>(parts_.stack_high);
+  const std::uintptr_t sp = (high - argument_bytes) & ~std::uintptr_t{63};
+  expose(high);
+  std::memcpy(reinterpret_cast<void*>(sp), argument, argument_bytes);
+  deque_->reset(high, 0);
+  scopes_.entered(0);
+  begin_task();
+  tobi_enter_root(sp, first, reinterpret_cast<void*>(sp));
+  after_leave();
+}
+
 void worker::begin_task() noexcept {
   TOBI_ASSERT(!inside_task_, "a worker that brings frames into its region has no live frame there");
-  std::atomic_ref(parts_.window->busy).store(1, std::memory_order_relaxed);
-  inside_task_ = true;
-  if (tracing != nullptr) tracing->task_begins();
+  set_busy(true);
 }
 
 void worker::after_leave() {
@@ -133,9 +154,7 @@ void worker::after_leave() {
 }
 
 void worker::settle() noexcept {
-  inside_task_ = false;
-  if (tracing != nullptr) tracing->task_ends();
-  std::atomic_ref(parts_.window->busy).store(0, std::memory_order_relaxed);
+  set_busy(false);
   // A thief that claimed a frame of this region may not have copied it yet. It needs nothing of us for that.
   for (unsigned spins = 0; !deque_->quiet(); ++spins) {
     parts_.net->transport().progress();
@@ -156,58 +175,104 @@ bool worker::run_ready() {
 
 // The first task of LIST goes on here; the others may be taken, and are next here if they are not.
 void worker::resume(std::uint64_t list) {
-  const location first{list & ~location_tags};
   std::uint64_t next = 0;
-  const std::uint64_t begin_ns = tracing != nullptr ? tracer::now() : 0;
-  const std::uintptr_t sp = restore(first, next);
-  if (tracing != nullptr) tracing->resumed(first.word, first.rank(), begin_ns);
+  const std::uintptr_t sp = bring_back(location{list & ~location_tags}, next);
   if ((list & waiter_has_next) != 0) {
     ready_.push(next);
     ready_.show();
   }
+  enter_restored(sp);
+}
+
+// Of a task that has waited in a queue since it could go on at RESUMABLE_NS.
+void worker::enter_image(std::uint64_t where, std::uint64_t resumable_ns) {
+  if (tracing != nullptr) tracing->ready(where);
+  std::uint64_t next = 0;
+  const std::uintptr_t sp = bring_back(location{where}, next);
+  had_to_wait_ = false;
+  count_resumed(resumable_ns);
+  enter_restored(sp);
+}
+
+std::uintptr_t worker::bring_back(location where, std::uint64_t& next) {
+  const std::uint64_t begin_ns = tracing != nullptr ? tracer::now() : 0;
+  const std::uintptr_t sp = restore(where, next);
+  if (tracing != nullptr) tracing->resumed(where.word, where.rank(), begin_ns);
+  return sp;
+}
+
+void worker::enter_restored(std::uintptr_t sp) {
   begin_task();
   tobi_enter(sp);
   after_leave();
 }
 
-bool worker::steal_once() {
-  if (parts_.choice->none()) return false;
+bool worker::one_clock_with(int rank) const noexcept {
+  const std::vector<int>& hosts = *parts_.hosts;
+  return hosts[static_cast<std::size_t>(rank)] == hosts[static_cast<std::size_t>(parts_.net->rank())];
+}
+
+std::uint64_t worker::resumable_since(std::uint64_t since_ns, const record& done) const noexcept {
+  return one_clock_with(done.by) && done.done_ns > since_ns ? done.done_ns : since_ns;
+}
+
+std::uint64_t worker::not_done_yet(std::uint64_t since_ns) const noexcept {
+  return one_host_ ? since_ns : arch::now_ns();
+}
+
+void worker::count_resumed(std::uint64_t resumable_ns) noexcept {
+  const std::uint64_t now_ns = arch::now_ns();
+  if (now_ns > resumable_ns) counts_.outstanding_time += now_ns - resumable_ns;
+}
+
+steal_result worker::steal(stolen& got) {
+  if (parts_.incoming != nullptr) parts_.incoming->collect();
+  if (parts_.choice->none()) return steal_result::empty;
   const std::uint64_t begin_ns = arch::now_ns();
   const std::uint64_t trips = parts_.net->round_trips();
-  stolen got;
   const int victim = parts_.choice->next();
   if (tracing != nullptr) tracing->steal_begins(begin_ns);
   const steal_result result = deque_->steal(victim, got);
+  got.victim = victim;
   switch (result) {
     case steal_result::context:
       still_.took();
       ++counts_.contexts_stolen;
       if (tracing != nullptr) tracing->steal_ends(victim, result, tracer::now(), got);
-      resume(got.list);
-      return true;
+      return result;
     case steal_result::taken:
       break;
     case steal_result::empty:
     case steal_result::lost_race:
       ++counts_.steals_failed;
       if (tracing != nullptr) tracing->steal_ends(victim, result, tracer::now(), got);
-      return false;
+      return result;
   }
-  const std::uint64_t end_ns = arch::now_ns();
-  const std::uint64_t mark = arch::cycles();
   still_.took();
   ++counts_.steals_ok;
-  counts_.steal_time += end_ns - begin_ns;
+  counts_.steal_time += arch::now_ns() - begin_ns;
   counts_.steal_round_trips += parts_.net->round_trips() - trips;
   counts_.stolen_bytes += got.base - got.sp;
+  return result;
+}
 
+void worker::count_phases(const stolen& got) noexcept {
+  for (std::size_t i = 0; i < steal_phases; ++i) counts_.steal_cycles[i] += got.cycles[i];
+  if (tracing != nullptr) tracing->steal_ends(got.victim, steal_result::taken, tracer::now(), got);
+}
+
+bool worker::steal_once() {
+  stolen got;
+  const steal_result result = steal(got);
+  if (result == steal_result::context) resume(got.list);
+  if (result != steal_result::taken) return result == steal_result::context;
+  const std::uint64_t mark = arch::cycles();
   const auto* frame = reinterpret_cast<const arch::saved_frame*>(got.sp);
   tell_parent(*frame, got.base);
   deque_->reset(got.base, frame->die_record);
   scopes_.entered(frame->finish);
   got.spent(steal_phase::resume, mark);
-  for (std::size_t i = 0; i < steal_phases; ++i) counts_.steal_cycles[i] += got.cycles[i];
-  if (tracing != nullptr) tracing->steal_ends(victim, result, tracer::now(), got);
+  count_phases(got);
   begin_task();
   tobi_enter(got.sp);
   after_leave();
@@ -226,6 +291,7 @@ void worker::tell_parent(const arch::saved_frame& frame, std::uintptr_t base) co
 // True when it has come to sleeping between its attempts.
 bool worker::idle(unsigned& attempts) noexcept {
   ++attempts;
+  if (parts_.incoming != nullptr) parts_.incoming->collect();
   parts_.net->transport().progress();
   if (!parts_.oversubscribed) {
     if (attempts < eager_attempts) {
@@ -249,18 +315,18 @@ void worker::keep_moving() noexcept {
   parts_.net->transport().progress();
 }
 
-void worker::on_fork(std::uintptr_t sp, const std::uint64_t* words, const void* type) noexcept {
+void worker::on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept {
   keep_moving();
   if (parts_.count_forks) ++counts_.forks;
   ready_.show();
   if (parts_.debug_migrate) {
     forked_sp_ = sp;
     std::memcpy(&forked_words_, words, sizeof forked_words_);
-    forked_type_ = type;
+    forked_type_ = reinterpret_cast<const void*>(words[4]);
     left_ = left::forked;
     tobi_leave();
   }
-  deque_->forked();
+  sched_->forked(sp, words);
 }
 
 void worker::poll() noexcept {
@@ -282,7 +348,16 @@ void worker::on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noex
     }
     return;
   }
-  if (const std::uint64_t where = deque_->die_record(); where != 0) {
+  pending_failure_ = failed;
+  large_bytes_ = large;
+  complete_task(deque_->die_record(), a, b);
+  leave_dead();
+}
+
+void worker::complete_task(std::uint64_t where, std::uint64_t a, std::uint64_t b) noexcept {
+  const std::uint64_t failed = std::exchange(pending_failure_, 0);
+  const std::uint32_t large = std::exchange(large_bytes_, 0);
+  if (where != 0) {
     if (failed != 0) {
       complete(where, record_status::error, &failed, sizeof failed);
     } else if (large != 0) {
@@ -292,7 +367,6 @@ void worker::on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noex
       complete(where, record_status::value, value, sizeof value);
     }
   }
-  leave_dead();
 }
 
 void worker::leave_dead() noexcept {
@@ -300,8 +374,14 @@ void worker::leave_dead() noexcept {
   tobi_leave();
 }
 
+// Whether the parent of the task whose frames begin at SP waits right above for it to return. Where children are stolen
+// it does not: it has gone on.
+bool worker::parent_is_here(std::uintptr_t sp) const noexcept {
+  return sched_->moves_tasks() && !deque_->at_base() && sp < tobi_hot.split_sp;
+}
+
 void* worker::result_slot(std::uintptr_t sp, std::uint32_t bytes, std::uint32_t offset) noexcept {
-  if (!deque_->at_base() && sp < tobi_hot.split_sp) {
+  if (parent_is_here(sp)) {
     return static_cast<std::byte*>(reinterpret_cast<const arch::saved_frame*>(sp)->handle) + offset;
   }
   if (large_.size() < bytes) large_.resize(bytes);
@@ -312,7 +392,7 @@ void* worker::result_slot(std::uintptr_t sp, std::uint32_t bytes, std::uint32_t 
 
 void worker::task_failed(std::uintptr_t sp) noexcept {
   const std::uint64_t kept = keep_failure();
-  if (!deque_->at_base() && sp < tobi_hot.split_sp) {
+  if (parent_is_here(sp)) {
     static_cast<detail::handle*>(reinterpret_cast<const arch::saved_frame*>(sp)->handle)->record = kept | failure_tag;
   } else {
     pending_failure_ = kept;
@@ -322,10 +402,13 @@ void worker::task_failed(std::uintptr_t sp) noexcept {
 statistics worker::counted() const noexcept {
   statistics all = counts_;
   all.joins = all.forks;
+  all.copy_time =
+      static_cast<std::uint64_t>(arch::cycles_to_ns(counts_.steal_cycles[static_cast<std::size_t>(deque_->copying())]));
   const deque::counters shown = deque_->counts();
   all.published = shown.published - shown_before_.published;
   all.taken_back = shown.taken_back - shown_before_.taken_back;
-  all.peak_stack_bytes = peak_stack();
+  const std::size_t own_stacks = sched_->touched_stack_bytes();
+  all.peak_stack_bytes = own_stacks != 0 ? own_stacks : peak_stack();
   return all;
 }
 

@@ -1,4 +1,6 @@
-// A worker: the scheduler of one process. It enters tasks, takes over when one leaves, and looks for the next.
+// A worker: one process of the job. It enters tasks, takes over when one leaves, and looks for the next. What
+// TOBI_SCHED chooses is its scheduler (scheduler.hpp); what schedulers share is here: records, futures, steals, idling,
+// and the uni-address region of those that steal continuations. What follows is about these.
 //
 // The scheduler runs on the process's own stack, tasks run in the uni-address region. A task leaves in one of three
 // ways: it died (its parent has been taken), it suspended (a join must wait), or it forked under TOBI_DEBUG_MIGRATE.
@@ -22,8 +24,10 @@
 #include "arch/context.hpp"
 #include "libcore/task/deque.hpp"
 #include "libcore/task/fabric.hpp"
+#include "libcore/task/incoming_frees.hpp"
 #include "libcore/task/ready.hpp"
 #include "libcore/task/record.hpp"
+#include "libcore/task/scheduler.hpp"
 #include "libcore/task/scopes.hpp"
 #include "libcore/task/standstill.hpp"
 #include "libcore/task/steal_word.hpp"
@@ -39,6 +43,7 @@ namespace tobi::tasks {
 struct worker_parts {
   fabric* net;
   alloc::remote_objects* objects;
+  incoming_frees* incoming;  // null: local collection
   steal_window* window;
   idle_board* board;
   the_area* the;
@@ -46,10 +51,13 @@ struct worker_parts {
   std::byte* stack_high;
   std::uintptr_t* slot_memory;
   victims* choice;
-  bool use_the;         // the paper's THE deque instead of the default
-  bool count_forks;     // TOBI_STATS
-  bool debug_migrate;   // TOBI_DEBUG_MIGRATE
-  bool oversubscribed;  // more workers than cores: give the core away when idle
+  const std::vector<int>* hosts;  // of each rank: where clocks agree
+  base::sched_kind sched;
+  std::size_t task_stack_bytes;  // of a task that has a stack of its own
+  bool use_the;                  // the paper's THE deque instead of the default
+  bool count_forks;              // TOBI_STATS
+  bool debug_migrate;            // TOBI_DEBUG_MIGRATE
+  bool oversubscribed;           // more workers than cores: give the core away when idle
 };
 
 class worker final : public record_source {
@@ -63,7 +71,8 @@ class worker final : public record_source {
                 std::uint64_t done_value);
 
   // --- called from tasks -----------------------------------------------------------------------------
-  void on_fork(std::uintptr_t sp, const std::uint64_t* words, const void* type) noexcept;
+  /// WORDS: the closure's four, then the task_type.
+  void on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept;
   void on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noexcept;
   void* result_slot(std::uintptr_t sp, std::uint32_t bytes, std::uint32_t offset) noexcept;
   void task_failed(std::uintptr_t sp) noexcept;
@@ -92,8 +101,49 @@ class worker final : public record_source {
   void finish_fail(std::uint64_t finish) noexcept;
   std::uint64_t async_finish() noexcept;
   void async_begin(detail::scope_marker& marker, std::uint64_t finish) noexcept;
+  void async_end(const detail::scope_marker& marker, std::uint64_t finish) noexcept;
   void async_parted(std::uint64_t& handle_record, std::uint64_t finish) noexcept;
   void scope_end(const detail::scope_marker& marker) noexcept;
+  // --- called by schedulers -----------------------------------------------------------------------------
+  /// Continuation stealing: enters the root, an image that can run, or a stolen continuation, and follows it until the
+  /// region is empty.
+  void enter_root(void (*first)(void*), const void* argument, std::size_t argument_bytes);
+  void enter_image(std::uint64_t where, std::uint64_t resumable_ns);
+  bool run_ready();
+  bool steal_once();
+  bool enlist(std::uint64_t where, std::uint64_t record) noexcept;
+  /// RECORD is done, and WAITERS is what its word said before.
+  void wake(location record, std::uint64_t waiters);
+  void suspend_for(std::uint64_t where, record& copy);
+  /// One attempt, counted. The deque is empty and quiet. Of what was taken count_phases() is to be told, once it is in
+  /// its place.
+  steal_result steal(stolen& got);
+  void count_phases(const stolen& got) noexcept;
+  /// Whether the record at WHERE is done; if so COPY is what it says.
+  bool finished(std::uint64_t where, record& copy);
+  std::uint64_t need_record();
+  void put_done(location at, record& made) noexcept;
+  /// The task that returned A and B, or that result_slot or task_failed know of, completes to WHERE; 0: nowhere.
+  void complete_task(std::uint64_t where, std::uint64_t a, std::uint64_t b) noexcept;
+  /// Between two tasks, or while one waits in place: pauses, then sleeps, as ATTEMPTS grows.
+  /// True when it has come to sleeping.
+  bool idle(unsigned& attempts) noexcept;
+  /// Polls a transport that needs it, now and then.
+  void keep_moving() noexcept;
+  void set_busy(bool in_a_task) noexcept;
+  /// Which finish governs the running task. Who switches between tasks that are tied to this worker switches this too.
+  [[nodiscard]] scopes& governing() noexcept { return scopes_; }
+  [[nodiscard]] const worker_parts& parts() const noexcept { return parts_; }
+  /// Whether a thief has asked for work since serve() was last called.
+  [[nodiscard]] bool asked_for_work() const noexcept;
+
+  // Outstanding joins: since when the task could have gone on. SINCE_NS is when it came to the join; where the child
+  // ended on a host with another clock, when its record was last seen not to be done, which not_done_yet() answers.
+  [[nodiscard]] std::uint64_t resumable_since(std::uint64_t since_ns, const record& done) const noexcept;
+  [[nodiscard]] std::uint64_t not_done_yet(std::uint64_t since_ns) const noexcept;
+  void count_outstanding_join() noexcept { ++counts_.outstanding_joins; }
+  void count_resumed(std::uint64_t resumable_ns) noexcept;
+  void count_run(std::uint64_t ns) noexcept { counts_.run_time += ns; }
 
   // --- record_source ------------------------------------------------------------------------------------
   std::uint64_t make_record() noexcept override;
@@ -105,11 +155,16 @@ class worker final : public record_source {
   void reset_counts() noexcept;
   [[nodiscard]] fabric& net() noexcept { return *parts_.net; }
   [[nodiscard]] deque& work() noexcept { return *deque_; }
+  [[nodiscard]] scheduler& sched() noexcept { return *sched_; }
   [[nodiscard]] alloc::remote_objects& objects() noexcept { return *parts_.objects; }
   [[nodiscard]] bool inside_task() const noexcept { return inside_task_; }
   /// The exception being handled, as an object of this worker's heap; the location of a failure, or ends the job when
   /// it cannot be kept.
   [[nodiscard]] std::uint64_t keep_failure() noexcept;
+  /// For the fault handler: what the scheduler knows of a fault at ADDRESS, or "".
+  [[nodiscard]] std::string explain_fault(const void* address) const {
+    return sched_ == nullptr ? "" : sched_->explain_fault(address);
+  }
   /// For the fault handler: the lowest address of the region that belongs to tasks that moved away, or the region's
   /// top.
   [[nodiscard]] std::uintptr_t protected_from() const noexcept { return protected_from_; }
@@ -121,29 +176,25 @@ class worker final : public record_source {
   void begin_task() noexcept;
   void after_leave();
   void settle() noexcept;
-  bool run_ready();
+  [[nodiscard]] bool parent_is_here(std::uintptr_t sp) const noexcept;
   void resume(std::uint64_t list);
-  bool steal_once();
+  std::uintptr_t bring_back(location where, std::uint64_t& next);
+  void enter_restored(std::uintptr_t sp);
+  [[nodiscard]] bool one_clock_with(int rank) const noexcept;
   void tell_parent(const arch::saved_frame& frame, std::uintptr_t base) const noexcept;
   [[nodiscard]] std::uint64_t peak_stack() const noexcept;
-  bool idle(unsigned& attempts) noexcept;
-  void keep_moving() noexcept;
   // suspend.cc: in and out of the region
   std::uintptr_t suspend_task();
   void migrate_at_fork();
   std::uint64_t evacuate(std::uintptr_t sp, std::uintptr_t base, std::uint64_t die_record);
   std::uintptr_t restore(location where, std::uint64_t& next);
   void expose(std::uintptr_t up_to) noexcept;
-  bool enlist(std::uint64_t where) noexcept;
   // join.cc: records
-  std::uint64_t need_record();
   void trace_ready(std::uint64_t waiters);
   void complete(std::uint64_t where, record_status status, const void* value, std::uint32_t bytes,
                 std::uint32_t serial = 0) noexcept;
-  bool finished(std::uint64_t where, record& copy);
   bool look(std::uint64_t where, std::uint64_t& shares, record& copy);
   void wait_for(std::uint64_t where, record& copy);
-  void suspend_for(std::uint64_t where, record& copy);
   // finishes.cc
   void strand_ended(std::uint64_t finish) noexcept;
   [[noreturn]] void throw_all(std::uint64_t failures);
@@ -154,6 +205,7 @@ class worker final : public record_source {
   void consume(std::uint64_t where, const record& copy) noexcept;
 
   worker_parts parts_{};
+  std::unique_ptr<scheduler> sched_;
   std::unique_ptr<deque> deque_;
   statistics counts_;
   deque::counters shown_before_;  // at the last reset
@@ -163,7 +215,9 @@ class worker final : public record_source {
   std::uint32_t last_serial_ = 0;       // of a future made here
   std::vector<std::uint64_t> to_free_;  // futures that last until the end of the run
   bool must_poll_ = false;
-  unsigned until_poll_ = 1;  // slow forks, returns and joins until the transport is polled again
+  bool one_host_ = true;
+  bool had_to_wait_ = false;  // the task that was just brought back was suspended at a join
+  unsigned until_poll_ = 1;   // slow forks, returns and joins until the transport is polled again
   left left_ = left::died;
   bool inside_task_ = false;
   std::uint64_t waiting_for_ = 0;                // suspended: the record

@@ -50,6 +50,13 @@ registers2 sum_words(std::uint64_t w0, handle*, const task_type*, std::uint64_t 
 }
 constexpr task_type sum_type{&sum_words, 0, 16};
 
+// Child stealing has the fork call something else in the child's place.
+bool exchange_type = false;
+registers2 nothing(std::uint64_t, handle*, const task_type*, std::uint64_t, std::uint64_t, std::uint64_t) {
+  return {5, 6};
+}
+constexpr task_type nothing_type{&nothing, 0, 0};
+
 // Many values live across the fork, so that every callee-saved register, and the stack, has something to lose.
 bool values_survive(std::uint64_t seed) {
   volatile std::uint64_t opaque = seed;
@@ -131,9 +138,11 @@ void test_enter_child() {
 }  // namespace
 
 extern "C" {
-void tobi_on_fork(std::uintptr_t sp, const std::uint64_t* words, const void*) noexcept {
+void tobi_on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept {
   forks_seen.push_back(sp);
   check(words[0] == 1 && words[3] == 4, "the slow fork sees the closure's words");
+  check(words[4] == reinterpret_cast<std::uint64_t>(&sum_type), "and the type behind them");
+  if (exchange_type) words[4] = reinterpret_cast<std::uint64_t>(&nothing_type);
 }
 void tobi_on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noexcept {
   returns_seen.push_back(sp);
@@ -154,6 +163,12 @@ int main() {
         "a fork returns the child's result and keeps what is alive");
   bell = 1;
   check(values_survive(54321) && forks_seen.size() == 1, "a fork with the bell rung is seen, and goes on");
+  exchange_type = true;
+  handle h{0};
+  const registers2 r = tobi::detail::fork<4>({1, 2, 3, 4}, &h, &sum_type);
+  check(r.a == 5 && r.b == 6 && tobi_hot.bottom == slot_array,
+        "a fork calls the function that the slow path has put there");
+  exchange_type = false;
   reset();
   tobi_hot.split_sp = 0;
   check(values_survive(777) && returns_seen.size() == 1, "a return to a frame that is taken back goes on");

@@ -55,7 +55,10 @@ TEST_F(settings_test, nothing_set_means_the_defaults) {
 TEST_F(settings_test, every_setting_is_read) {
   set("TOBI_WORKERS", "7");
   set("TOBI_TRANSPORT", "anything");
+  set("TOBI_SCHED", "child_full");
   set("TOBI_DEQUE", "the");
+  set("TOBI_TASK_STACK_SIZE", "32K");
+  set("TOBI_LOCAL_COLLECTION", "off");
   set("TOBI_STACK_SIZE", "1M");
   set("TOBI_HEAP_SIZE", "32MiB");
   set("TOBI_DEQUE_SIZE", "4K");
@@ -66,7 +69,10 @@ TEST_F(settings_test, every_setting_is_read) {
   const settings s = read_settings();
   EXPECT_EQ(s.workers, 7);
   EXPECT_EQ(s.transport, "anything");
+  EXPECT_EQ(s.sched, sched_kind::child_full);
   EXPECT_EQ(s.deque, deque_kind::the);
+  EXPECT_EQ(s.task_stack_bytes, 32u << 10);
+  EXPECT_FALSE(s.local_collection);
   EXPECT_EQ(s.stack_bytes, 1u << 20);
   EXPECT_EQ(s.heap_bytes, 32u << 20);
   EXPECT_EQ(s.deque_entries, 4096u);
@@ -139,6 +145,10 @@ TEST_F(settings_death, bad_choices_are_refused_with_the_good_ones) {
   for (const char* bad : {"foo", "", "THE", "the ", "steal_wor"}) {
     expect_refused("TOBI_DEQUE", bad, "one of steal_word, the");
   }
+  for (const char* bad : {"child", "greedy", "", "child_ful"}) {
+    expect_refused("TOBI_SCHED", bad, "one of continuation_greedy, continuation_stalling, child_full, child_rtc");
+  }
+  for (const char* bad : {"15K", "2G", "none"}) expect_refused("TOBI_TASK_STACK_SIZE", bad, "from 16K to 1G");
   expect_refused("TOBI_PIN", "cores", "one of auto, none");
   expect_refused("TOBI_LOG", "loud", "one of error, warn, info, debug, trace");
   expect_refused("TOBI_STATS", "yes", "one of 0, 1, off, on, false, true");

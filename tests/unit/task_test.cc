@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
-#include <tuple>
+#include <vector>
 
 #include "tests/unit/in_job.hpp"
 
@@ -56,15 +56,21 @@ bool fails_as_expected(std::uint64_t depth) {
   return false;
 }
 
-// How a test runs: workers, deque, migration at every fork.
-using mode = std::tuple<int, const char*, const char*>;
+// How a test runs: workers, deque, migration at every fork, scheduler.
+struct mode {
+  int workers;
+  const char* deque;
+  const char* migrate = "0";
+  const char* sched = "continuation_greedy";
+};
 
 class task : public testing::TestWithParam<mode> {
  protected:
   template <class Body>
   void expect_zero(Body body) {
-    const auto [workers, deque, migrate] = GetParam();
-    const outcome o = in_job(workers, {{"TOBI_DEQUE", deque}, {"TOBI_DEBUG_MIGRATE", migrate}}, body);
+    const auto [workers, deque, migrate, sched] = GetParam();
+    const outcome o =
+        in_job(workers, {{"TOBI_DEQUE", deque}, {"TOBI_DEBUG_MIGRATE", migrate}, {"TOBI_SCHED", sched}}, body);
     EXPECT_EQ(o.status, 0) << o.said;
     EXPECT_EQ(o.said, "");
   }
@@ -229,14 +235,28 @@ TEST_P(task, parallel_for_and_invoke_run_everything_once) {
   });
 }
 
+std::string name_of(const testing::TestParamInfo<mode>& i) {
+  const mode& m = i.param;
+  return std::string(m.sched) + "_" + m.deque + "_" + std::to_string(m.workers) +
+         (m.migrate[0] == '1' ? "_migrating" : "");
+}
+
 INSTANTIATE_TEST_SUITE_P(workers, task,
-                         testing::Values(mode{1, "steal_word", "0"}, mode{2, "steal_word", "0"},
-                                         mode{3, "steal_word", "0"}, mode{8, "steal_word", "0"}, mode{2, "the", "0"},
-                                         mode{3, "the", "0"}, mode{1, "steal_word", "1"}, mode{2, "steal_word", "1"}),
-                         [](const testing::TestParamInfo<mode>& i) {
-                           return std::string(std::get<1>(i.param)) + "_" + std::to_string(std::get<0>(i.param)) +
-                                  (std::get<2>(i.param)[0] == '1' ? "_migrating" : "");
-                         });
+                         testing::Values(mode{1, "steal_word"}, mode{2, "steal_word"}, mode{3, "steal_word"},
+                                         mode{8, "steal_word"}, mode{2, "the"}, mode{3, "the"},
+                                         mode{1, "steal_word", "1"}, mode{2, "steal_word", "1"}),
+                         name_of);
+
+std::vector<mode> other_schedulers() {
+  std::vector<mode> modes;
+  for (const char* sched : {"continuation_stalling", "child_full", "child_rtc"}) {
+    for (const int workers : {1, 2, 3, 8}) modes.push_back({workers, "steal_word", "0", sched});
+    for (const int workers : {1, 3}) modes.push_back({workers, "the", "0", sched});
+  }
+  modes.push_back({2, "steal_word", "1", "continuation_stalling"});
+  return modes;
+}
+INSTANTIATE_TEST_SUITE_P(schedulers, task, testing::ValuesIn(other_schedulers()), name_of);
 
 // --- what the statistics promise -------------------------------------------------------------------
 

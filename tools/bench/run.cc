@@ -101,13 +101,17 @@ nlohmann::ordered_json stats_of(const tobi::statistics& s) {
   };
   return {{"forks", counted(s.forks)},
           {"joins", counted(s.joins)},
+          {"execution_s", static_cast<double>(s.run_time) / 1e9},
           {"outstanding_joins", s.outstanding_joins},
+          {"outstanding_join_ns", s.outstanding_join_ns()},
           {"steals_ok", s.steals_ok},
           {"steals_failed", s.steals_failed},
           {"steal_latency_ns", s.steal_latency_ns()},
           {"round_trips_a_steal", s.round_trips_a_steal()},
           {"stolen_bytes", s.stolen_bytes},
           {"contexts_stolen", s.contexts_stolen},
+          {"bytes_a_steal", s.bytes_a_steal()},
+          {"copy_ns", s.copy_ns()},
           {"evacuations", s.evacuations},
           {"published", s.published},
           {"taken_back", s.taken_back},
@@ -127,7 +131,8 @@ struct run_report {
   double seconds;
   answer got;
   std::optional<bool> verified;
-  std::optional<tobi::statistics> stats;  // of the runtime; the elision has none
+  std::optional<tobi::statistics> stats;      // of the runtime; the elision has none
+  std::vector<tobi::statistics> each_worker;  // the same by rank
   std::optional<double> serial_seconds;
   std::optional<ideal> best;  // where a program's work is known
 
@@ -140,7 +145,10 @@ void print_json(const arguments& a, const setting& where, const run_report& r) {
       {"nodes", 1},           {"transport", where.transport}, {"sched", where.sched},     {"deque", where.deque},
       {"seconds", r.seconds}, {"result", r.got.result},       {"verified", nullptr},      {"stats", nullptr}};
   if (r.verified) line["verified"] = *r.verified;
-  if (r.stats) line["stats"] = stats_of(*r.stats);
+  if (r.stats) {
+    line["stats"] = stats_of(*r.stats);
+    for (const tobi::statistics& s : r.each_worker) line["stats"]["each_worker"].push_back(stats_of(s));
+  }
   if (a.app == "uts") {
     line["leaves"] = r.got.tree.leaves();
     line["depth"] = r.got.tree.depth();
@@ -282,7 +290,7 @@ int run_app(const arguments& asked) {
   progress_word = shown.word(rt.rank());
   prepare(a);
   const setting where{rt.computing(), rt.size() - rt.computing(), std::string(rt.transport_name()),
-                      "continuation_greedy", std::string(rt.deque_name())};
+                      std::string(rt.sched_name()), std::string(rt.deque_name())};
 
   bool right = true;
   std::vector<run_report> runs;
@@ -293,7 +301,8 @@ int run_app(const arguments& asked) {
     shown.start("tasks");
     r.seconds = seconds_of([&] { r.got = run_parallel(a); });
     shown.stop();
-    r.stats = rt.stats();
+    r.each_worker.resize(static_cast<std::size_t>(rt.size()));
+    r.stats = rt.stats(r.each_worker.data());
     if (rt.rank() == 0) {
       right = accept(a, r.got, r.verified) && right;
       if (a.efficiency && i >= 0) {

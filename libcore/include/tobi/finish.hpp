@@ -46,13 +46,16 @@ void tobi_finish_begin(scope_marker* marker) noexcept;
 void tobi_finish_fail(std::uint64_t finish) noexcept;
 /// Waits, which may migrate the caller. Throws finish_error.
 void tobi_finish_end(scope_marker* marker);
-/// The finish around the caller; ends the job where there is none.
+/// The finish around the caller, perhaps with async_counted; ends the job where there is none.
 std::uint64_t tobi_async_finish() noexcept;
 void tobi_async_begin(scope_marker* marker, std::uint64_t finish) noexcept;
-void tobi_async_end(scope_marker* marker) noexcept;
+void tobi_async_end(scope_marker* marker, std::uint64_t finish) noexcept;
 /// The caller was taken away from its async, which is to be awaited by FINISH from now on.
 void tobi_async_parted(handle* h, std::uint64_t finish) noexcept;
 }
+
+/// Tag on a finish: the async that is about to be forked has been counted, and says so itself when it has ended.
+inline constexpr std::uint64_t async_counted = 1;
 
 template <class F>
 struct async_body {
@@ -66,7 +69,7 @@ struct async_body {
     } catch (...) {
       tobi_finish_fail(finish);
     }
-    tobi_async_end(&marker);
+    tobi_async_end(&marker, finish);
   }
 };
 }  // namespace detail
@@ -93,7 +96,7 @@ void async(F function) {
   const detail::async_body<F> body{function, detail::tobi_async_finish()};
   detail::handle h;
   h.record = 0;
-  detail::fork_task<void>(body, &h);
+  detail::fork_task<void>(body, (body.finish & detail::async_counted) == 0 ? &h : nullptr);
   if (h.record != 0) [[unlikely]] {
     detail::tobi_async_parted(&h, body.finish);
   }

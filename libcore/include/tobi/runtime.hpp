@@ -38,11 +38,14 @@ class runtime {
   [[nodiscard]] int computing() const noexcept;
   /// Collective: every worker returns after every worker has called.
   void barrier();
-  /// Collective, outside of run(): the sum over all workers since the start or the last reset.
-  [[nodiscard]] statistics stats();
+  /// Collective, outside of run(): the sum over all workers since the start or the last reset. EACH, unless it is
+  /// null, has room for size() of them, and gets each worker's own by rank.
+  [[nodiscard]] statistics stats(statistics* each = nullptr);
   /// Collective, outside of run(): counts from zero again.
   void reset_stats();
   [[nodiscard]] std::string_view transport_name() const noexcept;
+  /// What TOBI_SCHED has chosen, and TOBI_DEQUE.
+  [[nodiscard]] std::string_view sched_name() const noexcept;
   [[nodiscard]] std::string_view deque_name() const noexcept;
 };
 

@@ -78,7 +78,6 @@ void* ofi_transport::describe_local(const void* at, std::size_t bytes, request& 
 ssize_t ofi_transport::start_put(request& q, const peer& p, const op& o, const region& r) noexcept {
   void* desc = nullptr;
   void* from = o.local;
-  std::uint64_t flags = FI_COMPLETION | FI_DELIVERY_COMPLETE;
   if (o.bytes <= small_bytes) {
     std::memcpy(q.small, o.local, o.bytes);
     from = q.small;
@@ -89,15 +88,8 @@ ssize_t ofi_transport::start_put(request& q, const peer& p, const op& o, const r
   }
   const iovec local{from, o.bytes};
   const fi_rma_iov remote{r.start + o.remote, o.bytes, r.key};
-  fi_msg_rma m{};
-  m.msg_iov = &local;
-  m.desc = &desc;
-  m.iov_count = 1;
-  m.addr = p.address;
-  m.rma_iov = &remote;
-  m.rma_iov_count = 1;
-  m.context = &q.context;
-  return fi_writemsg(ep_.get(), &m, flags);
+  const fi_msg_rma m{&local, &desc, 1, p.address, &remote, 1, &q.context, 0};
+  return fi_writemsg(ep_.get(), &m, FI_COMPLETION | FI_DELIVERY_COMPLETE);
 }
 
 ssize_t ofi_transport::start_get(request& q, const peer& p, const op& o, const region& r) noexcept {
@@ -114,14 +106,7 @@ ssize_t ofi_transport::start_get(request& q, const peer& p, const op& o, const r
   }
   const iovec local{to, o.bytes};
   const fi_rma_iov remote{r.start + o.remote, o.bytes, r.key};
-  fi_msg_rma m{};
-  m.msg_iov = &local;
-  m.desc = &desc;
-  m.iov_count = 1;
-  m.addr = p.address;
-  m.rma_iov = &remote;
-  m.rma_iov_count = 1;
-  m.context = &q.context;
+  const fi_msg_rma m{&local, &desc, 1, p.address, &remote, 1, &q.context, 0};
   return fi_readmsg(ep_.get(), &m, FI_COMPLETION);
 }
 

@@ -112,6 +112,9 @@ void fatal(std::string_view message, int exit_status) {
   if (fatal_speaks == nullptr || fatal_speaks()) {
     log(log_level::error, message);
     log_fatal_note();
+  } else {
+    const timespec moment{0, 200'000'000};  // ending the job at once would end whoever is about to say it
+    nanosleep(&moment, nullptr);
   }
   if (fatal_hook != nullptr) fatal_hook(exit_status);
   _exit(exit_status);

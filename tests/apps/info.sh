@@ -194,7 +194,7 @@ else
   goes_wrong exit "one that exits, too" "not usable .*it exited in the middle, with status 0 $asked" --no-measure
   goes_wrong hang "one that never answers is stopped" "not usable .*did not end within 10 seconds and was stopped $asked" --no-measure
   goes_wrong open "one that crashes when it is opened is not usable" "not usable .*(when it was opened)" --no-measure
-  goes_wrong measure "one that crashes while it is measured stays usable, and the reason is told" "not measured: .*\(signal 11\|died\|killed\)" --measure
+  goes_wrong measure "one that crashes while it is measured stays usable, and the reason is told" "not measured: .*\(signal 11\|died\|killed\|exited with status\)" --measure
   goes_wrong measure-hang "a measurement that hangs is stopped" "not measured: it did not end within 12 seconds" --measure
   all "nothing of it is left behind" '! pgrep -f "tobi-info --probe measure ofi"'
 fi

@@ -148,7 +148,7 @@ std::string a_get_behind_a_compare_swap_is_after_it(stage& s) {
 std::string owner_and_thieves_share_a_word(stage& s) {
   if (!s.fabric.caps().compare_swap) return "skip: compare_swap is not claimed";
   if (s.size() < 2) return "skip: it takes two ranks";
-  constexpr std::uint64_t indices = 2000;
+  const std::uint64_t indices = s.rounds(2000);
   constexpr std::uint64_t table = 4096;  // on rank 0: how often an index was taken
   const bool by_cpu = s.fabric.caps().scope == amo_scope::host;
   s.word(0) = 0;

@@ -75,7 +75,8 @@ std::string a_deregistered_region_is_not_attached(stage& s) {
   transports::memory part = s.memory;
   part.bytes = 4096;
   transports::region_key key;
-  if (s.fabric.register_memory(part, key) != status::ok) return "registering a part of the memory failed";
+  if (s.fabric.register_memory(part, key) != status::ok)
+    return "registering a part of the memory failed: " + s.fabric.why_not_registered();
   if (s.fabric.deregister_memory(key) != status::ok) return "deregistering failed";
   transports::region_id id = 0;
   if (s.fabric.attach(s.rank(), key, id) == status::ok) return "it was attached";
@@ -88,7 +89,8 @@ std::string a_deregistered_region_is_not_used(stage& s) {
   part.bytes = 4096;
   transports::region_key key;
   transports::region_id id = 0;
-  if (s.fabric.register_memory(part, key) != status::ok) return "registering a part of the memory failed";
+  if (s.fabric.register_memory(part, key) != status::ok)
+    return "registering a part of the memory failed: " + s.fabric.why_not_registered();
   if (s.fabric.attach(s.rank(), key, id) != status::ok) return "attaching a region of one's own failed";
   s.word(0) = 5;
   const std::uint64_t value = 6;

@@ -35,7 +35,7 @@ TOBI_VERBS_CONNECTIONS=1 rule "verbs: one connection a worker, 4 workers" verifi
 TOBI_VERBS_CONNECTIONS=1 rule "verbs: one connection a worker, fib" verified fib --n 27 --workers 4
 says 'rank' && rule "verbs: one connection a worker, without a warning" false
 TOBI_WRAP=fault TOBI_FAULT=again=1000 rule "verbs: a thousand posts answered again" verified uts --tree T1 --workers 4
-leaf() { run "$BIN/../tests/long_leaf_job_test" --gtest_also_run_disabled_tests --gtest_filter='*OverVerbs' && says ' 1 test ran'; }
+leaf() { run "$BIN/../tests/long_leaf_job_test" --gtest_also_run_disabled_tests --gtest_filter='*OverVerbs' && says 'PASSED.* 1 test'; }
 rule "verbs: a leaf that never polls stops no thief" leaf
 
 row() { run "$BIN/tobi-perf" "$@" && [ "$(grep -c '"median' $log)" -ge "$rows" ]; }
@@ -49,7 +49,9 @@ rule "tobi-perf steal over verbs" row steal --json -n 100 --transport verbs
 
 export TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='verbs;ofi_rxm' TOBI_OFI_DOMAIN=rxe0,rxe1
 conforms 'verbs;ofi_rxm' ofi
+TOBI_NODES=2 rule 'verbs;ofi_rxm: UTS T1, 4 workers on 2 nodes' verified uts --tree T1 --workers 4
 before=$(packets)
-rule 'verbs;ofi_rxm: UTS T1' verified uts --tree T1 --workers 2
+rule 'verbs;ofi_rxm: a thousand READs' run "$BIN/tobi-perf" get --size 8 -n 1000 --transport ofi
+rule 'verbs;ofi_rxm: its READs cross the cable' [ $(($(packets) - before)) -ge 1000 ]
 echo "# $((SECONDS - begin)) s inside"
 exit $failed

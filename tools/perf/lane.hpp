@@ -114,6 +114,19 @@ inline void set_last_byte(std::byte* at, std::uint64_t bytes, std::uint8_t value
 /// Pings are numbered 1, 2, ... 255, 1, ...: 0 is what start() leaves.
 inline std::uint8_t after(std::uint8_t ping) noexcept { return ping == 255 ? 1 : static_cast<std::uint8_t>(ping + 1); }
 
+/// A lane of a library that connects two endpoints: on both ranks or on none. Each opens its side and reaches what the
+/// other says of itself; no request may arrive before the other side takes some. Collective.
+template <class Lane>
+std::unique_ptr<lane> connected(const scene& s, const std::string& library, std::string& why_not) {
+  auto made = std::make_unique<Lane>(s);
+  why_not = made->open();
+  const auto theirs = s.exchange("raw " + library, made->self());
+  if (why_not.empty()) why_not = theirs.ok == 0 ? "the other rank could not open " + library : made->reach(theirs);
+  const std::uint32_t ready = s.exchange("raw " + library + " ready", static_cast<std::uint32_t>(why_not.empty()));
+  if (why_not.empty() && ready == 0) why_not = "the other rank could not connect";
+  return why_not.empty() ? std::move(made) : nullptr;
+}
+
 /// Operations through FABRIC. Registers and attaches the scene's memory: collective.
 std::unique_ptr<lane> transport_lane(const scene& s, tobi::transports::transport& fabric);
 

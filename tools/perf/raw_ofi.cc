@@ -76,7 +76,7 @@ class raw_ofi_lane final : public lane {
 
   /// "" or what failed.
   std::string open();
-  card describe_self() const { return mine_; }
+  [[nodiscard]] card self() const { return mine_; }
   std::string reach(const card& theirs);
 
   std::string describe() const override {
@@ -344,13 +344,7 @@ void raw_ofi_lane::respond(const work& w, const stop_flag& stop) {
 }  // namespace
 
 std::unique_ptr<lane> raw_ofi(const scene& s, std::string& why_not) {
-  auto made = std::make_unique<raw_ofi_lane>(s);
-  why_not = made->open();
-  const card theirs = s.exchange("raw ofi", made->describe_self());
-  if (why_not.empty()) why_not = theirs.ok == 0 ? "the other rank could not open libfabric" : made->reach(theirs);
-  const std::uint32_t ready = s.exchange("raw ofi ready", static_cast<std::uint32_t>(why_not.empty()));
-  if (why_not.empty() && ready == 0) why_not = "the other rank could not connect";
-  return why_not.empty() ? std::move(made) : nullptr;
+  return connected<raw_ofi_lane>(s, "libfabric", why_not);
 }
 
 }  // namespace tobi_perf

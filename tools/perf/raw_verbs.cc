@@ -372,14 +372,7 @@ void raw_verbs_lane::respond(const work& w, const stop_flag& stop) {
 }  // namespace
 
 std::unique_ptr<lane> raw_verbs(const scene& s, std::string& why_not) {
-  auto made = std::make_unique<raw_verbs_lane>(s);
-  why_not = made->open();
-  const card theirs = s.exchange("raw verbs", made->self());
-  if (why_not.empty()) why_not = theirs.ok == 0 ? "the other rank could not open its device" : made->reach(theirs);
-  // No request may arrive before the other side takes some.
-  const std::uint32_t ready = s.exchange("raw verbs ready", static_cast<std::uint32_t>(why_not.empty()));
-  if (why_not.empty() && ready == 0) why_not = "the other rank could not connect";
-  return why_not.empty() ? std::move(made) : nullptr;
+  return connected<raw_verbs_lane>(s, "libibverbs", why_not);
 }
 
 }  // namespace tobi_perf

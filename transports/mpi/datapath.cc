@@ -1,5 +1,4 @@
 // mpi: the operations.
-#include <bit>
 #include <cstring>
 
 #include "libcore/base/log.hpp"
@@ -21,7 +20,7 @@ status mpi_transport::judge(int code, int rank, const char* doing) noexcept {
 // A buffer that MPI may read until the next flush.
 std::byte* mpi_transport::next_slot() noexcept {
   if (used_slots_ == slots_.size()) {
-    for (MPI_Win window : windows_) MPI_Win_flush_local_all(window);
+    MPI_Win_flush_local_all(window_);
     used_slots_ = 0;
   }
   return slots_[used_slots_++].bytes;
@@ -36,43 +35,42 @@ status mpi_transport::post(int rank, std::span<const op> ops) noexcept {
   const auto peer = static_cast<std::size_t>(rank);
   if (health_[peer] != status::ok) return health_[peer];
   const auto there = static_cast<MPI_Aint>(r.base + o.remote);
-  MPI_Win window = windows_[r.window];
   const int bytes = static_cast<int>(o.bytes);
   int code = MPI_SUCCESS;
   switch (o.kind) {
     case op_kind::put: {
       if (r.own != 0) {
-        execute(ops, [&](region_id) { return r.here; });
+        execute(ops, [&](region_id) { return reinterpret_cast<std::byte*>(r.base); });
         return status::ok;
       }
       const void* from = o.local;
       if (o.bytes <= small_bytes) from = std::memcpy(next_slot(), o.local, o.bytes);
       code = o.bytes % word_bytes == 0 && (there | o.bytes) % word_bytes == 0
-                 ? MPI_Put(from, bytes / 8, MPI_UINT64_T, rank, there, bytes / 8, MPI_UINT64_T, window)
-                 : MPI_Put(from, bytes, MPI_BYTE, rank, there, bytes, MPI_BYTE, window);
+                 ? MPI_Put(from, bytes / 8, MPI_UINT64_T, rank, there, bytes / 8, MPI_UINT64_T, window_)
+                 : MPI_Put(from, bytes, MPI_BYTE, rank, there, bytes, MPI_BYTE, window_);
       break;
     }
     case op_kind::get:
       if (r.own != 0) {
-        execute(ops, [&](region_id) { return r.here; });
+        execute(ops, [&](region_id) { return reinterpret_cast<std::byte*>(r.base); });
         return status::ok;
       }
-      code = MPI_Get(o.local, bytes, MPI_BYTE, rank, there, bytes, MPI_BYTE, window);
+      code = MPI_Get(o.local, bytes, MPI_BYTE, rank, there, bytes, MPI_BYTE, window_);
       break;
     case op_kind::fetch_add: {
       const void* operand = std::memcpy(next_slot(), &o.operand, sizeof o.operand);
-      code = MPI_Fetch_and_op(operand, o.local, MPI_UINT64_T, rank, there, MPI_SUM, window);
+      code = MPI_Fetch_and_op(operand, o.local, MPI_UINT64_T, rank, there, MPI_SUM, window_);
       break;
     }
     case op_kind::compare_swap: {
       std::byte* operands = next_slot();
       std::memcpy(operands, &o.operand, sizeof o.operand);
       std::memcpy(operands + word_bytes, &o.expected, sizeof o.expected);
-      code = MPI_Compare_and_swap(operands, operands + word_bytes, o.local, MPI_UINT64_T, rank, there, window);
+      code = MPI_Compare_and_swap(operands, operands + word_bytes, o.local, MPI_UINT64_T, rank, there, window_);
       break;
     }
   }
-  pending_[peer] |= 1u << r.window;
+  pending_[peer] = 1;
   return judge(code, rank, "an operation");
 }
 
@@ -80,14 +78,10 @@ status mpi_transport::flush(int rank) noexcept {
   if (rank < 0 || rank >= size_) return status::invalid;
   const auto peer = static_cast<std::size_t>(rank);
   if (health_[peer] != status::ok) return health_[peer];
-  while (pending_[peer] != 0) {
-    const int window = std::countr_zero(pending_[peer]);
-    const status s =
-        judge(MPI_Win_flush(rank, windows_[static_cast<std::size_t>(window)]), rank, "waiting for operations");
-    if (s != status::ok) return s;
-    pending_[peer] &= pending_[peer] - 1;
-  }
-  return status::ok;
+  if (pending_[peer] == 0) return status::ok;
+  const status s = judge(MPI_Win_flush(rank, window_), rank, "waiting for operations");
+  if (s == status::ok) pending_[peer] = 0;
+  return s;
 }
 
 // Any call into the library moves it.

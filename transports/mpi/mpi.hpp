@@ -41,44 +41,34 @@ class mpi_transport final : public transport {
   struct slot {
     alignas(16) std::byte bytes[small_bytes];
   };
-  static constexpr std::size_t windows_max = 16;
   struct own_region {
     std::byte* base;
     std::size_t bytes;
     region_key key;
     std::uint64_t number;
-    std::uint64_t
-        within;     // the registration whose window, or part of the dynamic window, has it: itself or a larger one
-    bool attached;  // to the dynamic window
+    bool attached;  // to the window; a part of another region is in it already
   };
   struct region {
     int rank = -1;
-    std::size_t window = 0;
-    std::uint64_t base = 0;  // displacement in the window
+    std::uint64_t base = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t own = 0;      // of this rank: the number of its registration
-    std::byte* here = nullptr;  // and where it is
+    std::uint64_t own = 0;  // of this rank: the number of its registration
   };
   [[nodiscard]] std::byte* next_slot() noexcept;
   [[nodiscard]] status judge(int code, int rank, const char* doing) noexcept;
-  status attach_dynamically(own_region& o) noexcept;
   void measure_passivity();
 
   int rank_;
   int size_;
   capabilities caps_;
   MPI_Comm comm_ = MPI_COMM_NULL;
-  // The first is dynamic. Each other one is of the registrations with one number, 1 and on, on all ranks: those that
-  // were made before connect(), where all ranks are there to make a window. MPICH is a third faster there.
-  std::vector<MPI_Win> windows_;
-  std::vector<std::vector<MPI_Aint>> starts_;  // of each window's memory, by rank
+  MPI_Win window_ = MPI_WIN_NULL;
   std::vector<slot> slots_;
   std::size_t used_slots_ = 0;
   std::vector<own_region> own_;
   std::uint64_t registrations_ = 0;
   std::vector<region> regions_;
-  std::vector<std::uint32_t> pending_;  // for each peer a bit a window
-  bool connected_ = false;
+  std::vector<char> pending_;
   std::vector<status> health_;
 };
 

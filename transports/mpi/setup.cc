@@ -18,14 +18,12 @@ struct key_content {
   std::uint64_t base;
   std::uint64_t bytes;
   std::uint64_t number;  // among the owner's registrations, so that no two keys are equal
-  std::uint64_t within;  // another one of the owner's, which has it
   std::uint64_t check;   // keys come from outside
 };
 static_assert(sizeof(key_content) <= 64);
 
 std::uint64_t checksum(const key_content& c) noexcept {
-  return (c.base * 0x9e3779b97f4a7c15u) ^ (c.bytes * 0xc2b2ae3d27d4eb4fu) ^
-         ((c.number << 32 | c.within) + 0x165667b19e3779f9u);
+  return (c.base * 0x9e3779b97f4a7c15u) ^ (c.bytes * 0xc2b2ae3d27d4eb4fu) ^ (c.number + 0x165667b19e3779f9u);
 }
 
 const char* library_version() {
@@ -51,12 +49,6 @@ void start_mpi() {
     MPI_Finalized(&ended);
     if (ended == 0) MPI_Finalize();
   });
-}
-
-// Passive target for as long as the window lives.
-void open_window(MPI_Win window) {
-  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
-  MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
 }
 
 // How long a rank sleeps outside of MPI, and how soon an operation on it must be done to have needed nothing of it.
@@ -93,13 +85,11 @@ mpi_transport::mpi_transport(const context& where)
                 base::exit_usage);
   }
   MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
-  MPI_Win dynamic = MPI_WIN_NULL;
-  if (MPI_Win_create_dynamic(MPI_INFO_NULL, comm_, &dynamic) != MPI_SUCCESS) {
+  if (MPI_Win_create_dynamic(MPI_INFO_NULL, comm_, &window_) != MPI_SUCCESS) {
     base::fatal("this MPI library cannot make a dynamic window, which mpi needs.");
   }
-  open_window(dynamic);
-  windows_.push_back(dynamic);
-  starts_.emplace_back(static_cast<std::size_t>(size_), 0);
+  MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
+  MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
   caps_.fetch_add = true;
   caps_.compare_swap = true;
   caps_.scope = amo_scope::domain;
@@ -115,11 +105,11 @@ mpi_transport::~mpi_transport() {
   int ended = 0;
   MPI_Finalized(&ended);
   if (ended != 0) return;
-  for (MPI_Win window : windows_) MPI_Win_unlock_all(window);
+  MPI_Win_unlock_all(window_);
   for (const own_region& o : own_) {
-    if (o.attached) MPI_Win_detach(windows_.front(), o.base);
+    if (o.attached) MPI_Win_detach(window_, o.base);
   }
-  for (MPI_Win& window : windows_) MPI_Win_free(&window);
+  MPI_Win_free(&window_);
   MPI_Comm_free(&comm_);
 }
 
@@ -135,12 +125,7 @@ void mpi_transport::measure_passivity() {
   caps_.passive_rma = caps_.passive_amo = true;
   if (size_ == 1) return;
   const auto word = std::make_unique<std::uint64_t>(0);
-  const auto other = std::make_unique<std::uint64_t>(0);
-  MPI_Win const dynamic = windows_.front();
-  MPI_Win fixed = MPI_WIN_NULL;
-  MPI_Win_attach(dynamic, word.get(), sizeof *word);
-  MPI_Win_create(other.get(), sizeof *other, 1, MPI_INFO_NULL, comm_, &fixed);
-  open_window(fixed);
+  MPI_Win_attach(window_, word.get(), sizeof *word);
   MPI_Aint mine = 0;
   MPI_Get_address(word.get(), &mine);
   std::vector<MPI_Aint> all(static_cast<std::size_t>(size_));
@@ -148,23 +133,15 @@ void mpi_transport::measure_passivity() {
   const int target = (rank_ ^ 1) < size_ ? rank_ ^ 1 : rank_ - 1;
   const MPI_Aint there = all[static_cast<std::size_t>(target)];
   int soon[2] = {1, 1};
+  // Once without a clock: the first contact makes connections.
   std::uint64_t value = 0;
   const std::uint64_t one = 1;
-  const auto get = [&] {
-    MPI_Get(&value, 1, MPI_UINT64_T, target, there, 1, MPI_UINT64_T, dynamic);
-    MPI_Win_flush(target, dynamic);
-    MPI_Get(&value, 1, MPI_UINT64_T, target, 0, 1, MPI_UINT64_T, fixed);
-    MPI_Win_flush(target, fixed);
-  };
-  const auto add = [&] {
-    MPI_Fetch_and_op(&one, &value, MPI_UINT64_T, target, there, MPI_SUM, dynamic);
-    MPI_Win_flush(target, dynamic);
-    MPI_Fetch_and_op(&one, &value, MPI_UINT64_T, target, 0, MPI_SUM, fixed);
-    MPI_Win_flush(target, fixed);
-  };
-  // Once without a clock: the first contact makes connections.
+  const auto get = [&] { MPI_Get(&value, 1, MPI_UINT64_T, target, there, 1, MPI_UINT64_T, window_); };
+  const auto add = [&] { MPI_Fetch_and_op(&one, &value, MPI_UINT64_T, target, there, MPI_SUM, window_); };
   get();
+  MPI_Win_flush(target, window_);
   add();
+  MPI_Win_flush(target, window_);
   for (int sleepers = 0; sleepers < 2; ++sleepers) {
     MPI_Barrier(comm_);
     if (rank_ % 2 == sleepers) {
@@ -176,10 +153,12 @@ void mpi_transport::measure_passivity() {
       nanosleep(&moment, nullptr);
       std::uint64_t begin = arch::now_ns();
       get();
+      MPI_Win_flush(target, window_);
       soon[0] = soon[0] != 0 && arch::now_ns() - begin < soon_ns ? 1 : 0;
       if (soon[0] != 0) {
         begin = arch::now_ns();
         add();
+        MPI_Win_flush(target, window_);
         soon[1] = soon[1] != 0 && arch::now_ns() - begin < soon_ns / 2 ? 1 : 0;
       } else {
         soon[1] = 0;
@@ -191,63 +170,30 @@ void mpi_transport::measure_passivity() {
   MPI_Allreduce(soon, agreed, 2, MPI_INT, MPI_MIN, comm_);
   caps_.passive_rma = agreed[0] != 0;
   caps_.passive_amo = agreed[1] != 0;
-  MPI_Win_detach(dynamic, word.get());
-  MPI_Win_unlock_all(fixed);
-  MPI_Win_free(&fixed);
+  MPI_Win_detach(window_, word.get());
 }
 
-// All ranks are here: the registrations that each of them has made so far get windows, by their numbers.
 status mpi_transport::connect(std::span<const std::string> addresses) {
-  if (addresses.size() != static_cast<std::size_t>(size_)) return status::invalid;
-  std::uint64_t common = 0;
-  MPI_Allreduce(&registrations_, &common, 1, MPI_UINT64_T, MPI_MIN, comm_);
-  common = std::min<std::uint64_t>(common, windows_max - 1);
-  for (std::uint64_t n = 1; n <= common; ++n) {
-    const auto o = std::find_if(own_.begin(), own_.end(), [&](const own_region& r) { return r.number == n; });
-    const bool here = o != own_.end() && o->within == n;
-    void* base = here ? o->base : nullptr;
-    MPI_Win window = MPI_WIN_NULL;
-    const int code = MPI_Win_create(base, here ? static_cast<MPI_Aint>(o->bytes) : 0, 1, MPI_INFO_NULL, comm_, &window);
-    if (judge(code, rank_, "making a window") != status::ok) return status::invalid;
-    open_window(window);
-    windows_.push_back(window);
-    MPI_Aint start = 0;
-    if (here) MPI_Get_address(base, &start);
-    MPI_Allgather(&start, 1, MPI_AINT, starts_.emplace_back(static_cast<std::size_t>(size_)).data(), 1, MPI_AINT,
-                  comm_);
-  }
-  connected_ = true;
-  for (own_region& o : own_) {
-    if (const status s = attach_dynamically(o); s != status::ok) return s;
-  }
-  return status::ok;
-}
-
-// What has no window of its own becomes a part of the dynamic one.
-status mpi_transport::attach_dynamically(own_region& o) noexcept {
-  if (!connected_ || o.within != o.number || o.number < windows_.size()) return status::ok;
-  const int code = MPI_Win_attach(windows_.front(), o.base, static_cast<MPI_Aint>(o.bytes));
-  if (judge(code, rank_, "registering memory") != status::ok) return status::invalid;
-  o.attached = true;
-  return status::ok;
+  return addresses.size() == static_cast<std::size_t>(size_) ? status::ok : status::invalid;
 }
 
 status mpi_transport::register_memory(const memory& local, region_key& key) {
   if (local.base == nullptr || local.bytes == 0) return status::invalid;
   auto* base = static_cast<std::byte*>(local.base);
-  const std::uint64_t number = ++registrations_;
-  const auto around = std::find_if(own_.begin(), own_.end(), [&](const own_region& o) {
-    return o.within == o.number && base >= o.base && base + local.bytes <= o.base + o.bytes;
+  const bool inside = std::any_of(own_.begin(), own_.end(), [&](const own_region& o) {
+    return o.attached && base >= o.base && base + local.bytes <= o.base + o.bytes;
   });
-  own_region mine{base, local.bytes, {}, number, around == own_.end() ? number : around->number, false};
-  if (const status s = attach_dynamically(mine); s != status::ok) return s;
+  if (!inside && judge(MPI_Win_attach(window_, base, static_cast<MPI_Aint>(local.bytes)), rank_,
+                       "registering memory") != status::ok) {
+    return status::invalid;
+  }
   MPI_Aint address = 0;
   MPI_Get_address(base, &address);
-  key_content c{static_cast<std::uint64_t>(address), local.bytes, number, mine.within, 0};
+  key_content c{static_cast<std::uint64_t>(address), local.bytes, ++registrations_, 0};
   c.check = checksum(c);
-  std::memcpy(mine.key.bytes.data(), &c, sizeof c);
-  key = mine.key;
-  own_.push_back(mine);
+  key = {};
+  std::memcpy(key.bytes.data(), &c, sizeof c);
+  own_.push_back({base, local.bytes, key, c.number, !inside});
   return status::ok;
 }
 
@@ -258,13 +204,13 @@ status mpi_transport::deregister_memory(const region_key& key) {
   for (region& r : regions_) {
     if (r.own == found->number) r.bytes = 0;
   }
-  if (found->attached) MPI_Win_detach(windows_.front(), found->base);
+  if (found->attached) MPI_Win_detach(window_, found->base);
   own_.erase(found);
   return status::ok;
 }
 
 status mpi_transport::attach(int rank, const region_key& key, region_id& id) {
-  if (rank < 0 || rank >= size_ || !connected_) return status::invalid;
+  if (rank < 0 || rank >= size_) return status::invalid;
   key_content c;
   std::memcpy(&c, key.bytes.data(), sizeof c);
   if (c.check != checksum(c) || c.bytes == 0) return status::invalid;
@@ -273,14 +219,7 @@ status mpi_transport::attach(int rank, const region_key& key, region_id& id) {
       })) {
     return status::invalid;
   }
-  const std::size_t window = c.within < windows_.size() ? static_cast<std::size_t>(c.within) : 0;
-  const auto start = static_cast<std::uint64_t>(starts_[window][static_cast<std::size_t>(rank)]);
-  region r{rank, window, c.base - start, c.bytes, 0, nullptr};
-  if (rank == rank_) {
-    r.own = c.number;
-    r.here = reinterpret_cast<std::byte*>(c.base);
-  }
-  regions_.push_back(r);
+  regions_.push_back({rank, c.base, c.bytes, rank == rank_ ? c.number : 0});
   id = static_cast<region_id>(regions_.size() - 1);
   return status::ok;
 }

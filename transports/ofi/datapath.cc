@@ -1,4 +1,5 @@
 // ofi: the operations. Every one asks for a completion that means delivered.
+#include <algorithm>
 #include <cstring>
 
 #include "libcore/base/log.hpp"
@@ -65,31 +66,30 @@ void* ofi_transport::describe_local(const void* at, std::size_t bytes, request& 
   }
   int error = 0;
   r.temporary = register_with_provider(const_cast<void*>(at), bytes, FI_READ | FI_WRITE, next_key_++, error);
-  return r.temporary == nullptr ? nullptr : fi_mr_desc(r.temporary);
+  if (r.temporary != nullptr) return fi_mr_desc(r.temporary);
+  // rxm over verbs refuses memory that an operation under way has registered already: its turn comes after that one.
+  if (std::all_of(peers_.begin(), peers_.end(), [](const peer& p) { return p.pending == 0; })) {
+    base::fatal("ofi: " + base::format_size(bytes) + " of an operation cannot be registered (" +
+                libfabric().strerror(-error) + "); raise the limit of locked memory (ulimit -l unlimited).");
+  }
+  return nullptr;
 }
 
 ssize_t ofi_transport::start_put(request& q, const peer& p, const op& o, const region& r) noexcept {
   void* desc = nullptr;
   void* from = o.local;
-  std::uint64_t flags = FI_COMPLETION | FI_DELIVERY_COMPLETE;
   if (o.bytes <= small_bytes) {
     std::memcpy(q.small, o.local, o.bytes);
     from = q.small;
     if (requests_mr_ != nullptr) desc = fi_mr_desc(requests_mr_.get());
   } else {
     desc = describe_local(from, o.bytes, q);
+    if (desc == nullptr && mode(FI_MR_LOCAL)) return -FI_EAGAIN;
   }
   const iovec local{from, o.bytes};
   const fi_rma_iov remote{r.start + o.remote, o.bytes, r.key};
-  fi_msg_rma m{};
-  m.msg_iov = &local;
-  m.desc = &desc;
-  m.iov_count = 1;
-  m.addr = p.address;
-  m.rma_iov = &remote;
-  m.rma_iov_count = 1;
-  m.context = &q.context;
-  return fi_writemsg(ep_.get(), &m, flags);
+  const fi_msg_rma m{&local, &desc, 1, p.address, &remote, 1, &q.context, 0};
+  return fi_writemsg(ep_.get(), &m, FI_COMPLETION | FI_DELIVERY_COMPLETE);
 }
 
 ssize_t ofi_transport::start_get(request& q, const peer& p, const op& o, const region& r) noexcept {
@@ -102,17 +102,11 @@ ssize_t ofi_transport::start_get(request& q, const peer& p, const op& o, const r
     desc = fi_mr_desc(requests_mr_.get());
   } else {
     desc = describe_local(to, o.bytes, q);
+    if (desc == nullptr && mode(FI_MR_LOCAL)) return -FI_EAGAIN;
   }
   const iovec local{to, o.bytes};
   const fi_rma_iov remote{r.start + o.remote, o.bytes, r.key};
-  fi_msg_rma m{};
-  m.msg_iov = &local;
-  m.desc = &desc;
-  m.iov_count = 1;
-  m.addr = p.address;
-  m.rma_iov = &remote;
-  m.rma_iov_count = 1;
-  m.context = &q.context;
+  const fi_msg_rma m{&local, &desc, 1, p.address, &remote, 1, &q.context, 0};
   return fi_readmsg(ep_.get(), &m, FI_COMPLETION);
 }
 

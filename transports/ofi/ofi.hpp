@@ -68,9 +68,12 @@ class ofi_transport final : public transport {
     std::uint64_t expected;
   };
   struct own_region {
-    handle<fid_mr> mr;
+    std::shared_ptr<fid_mr> mr;  // of the whole registration, which may be larger than this part of it
     std::byte* base;
     std::size_t bytes;
+    std::byte* registered;
+    std::size_t registered_bytes;
+    std::uint64_t number;
     region_key key;
   };
   struct region {
@@ -79,6 +82,7 @@ class ofi_transport final : public transport {
     std::uint64_t key = 0;
     std::uint64_t bytes = 0;
     std::byte* here = nullptr;  // of this process
+    std::uint64_t own = 0;      // and the number of its registration
   };
   struct peer {
     fi_addr_t address = FI_ADDR_UNSPEC;
@@ -115,6 +119,7 @@ class ofi_transport final : public transport {
   request* free_ = nullptr;
   std::string why_not_registered_;
   std::vector<own_region> own_;
+  std::uint64_t registrations_ = 0;
   std::vector<region> regions_;
   std::vector<peer> peers_;
   std::uint64_t next_key_ = 1;

@@ -76,7 +76,7 @@ std::string names(const fi_info* list, const char* (*of)(const fi_info&)) {
 
 // Providers over connections make their queues for 256 peers unless they are told how many there will be, and a device
 // may not have queues so long (Soft-RoCE under verbs;ofi_rxm). Servers of atomics count as peers. libfabric reads it
-// once, at its first call.
+// once, at its first call; what the user has set stays.
 void tell_size(const context& where) { setenv("FI_UNIVERSE_SIZE", std::to_string(2 * where.size).c_str(), 0); }
 
 }  // namespace

@@ -22,12 +22,14 @@ struct key_content {
   std::uint64_t start;  // address or 0, as the provider counts
   std::uint64_t key;    // the provider's
   std::uint64_t bytes;
-  std::uint64_t check;  // keys come from outside
+  std::uint64_t number;  // among the owner's registrations, so that no two keys are equal
+  std::uint64_t check;   // keys come from outside
 };
-static_assert(sizeof(key_content) <= 72, "a decorator's own part follows");
+static_assert(sizeof(key_content) <= 64, "a decorator's own part follows");
 
 std::uint64_t checksum(const key_content& c) noexcept {
-  return (c.start * 0x9e3779b97f4a7c15u) ^ (c.key * 0xc2b2ae3d27d4eb4fu) ^ (c.bytes + 0x165667b19e3779f9u);
+  return (c.start * 0x9e3779b97f4a7c15u) ^ (c.key * 0xc2b2ae3d27d4eb4fu) ^
+         ((c.bytes ^ c.number << 48) + 0x165667b19e3779f9u);
 }
 
 constexpr std::uint64_t access_all = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
@@ -218,18 +220,33 @@ fid_mr* ofi_transport::register_with_provider(void* base, std::size_t bytes, std
 
 status ofi_transport::register_memory(const memory& local, region_key& key) {
   if (local.base == nullptr || local.bytes == 0) return status::invalid;
+  auto* const base = static_cast<std::byte*>(local.base);
+  // A part of a region shares its registration. libfabric's cache would answer with the region's own key, which rxm
+  // forgets with the part: all later atomics on the region would fail.
+  const auto around = std::find_if(own_.begin(), own_.end(), [&](const own_region& o) {
+    return base >= o.registered && base + local.bytes <= o.registered + o.registered_bytes;
+  });
+  own_region mine{
+      around == own_.end() ? nullptr : around->mr, base, local.bytes, base, local.bytes, ++registrations_, {}};
   int error = 0;
-  fid_mr* mr = register_with_provider(local.base, local.bytes, access_all, next_key_++, error);
-  if (mr == nullptr) {
+  if (around == own_.end()) {
+    mine.mr = handle<fid_mr>(register_with_provider(base, local.bytes, access_all, next_key_++, error));
+  } else {
+    mine.registered = around->registered;
+    mine.registered_bytes = around->registered_bytes;
+  }
+  if (mine.mr == nullptr) {
     why_not_registered_ = std::string(libfabric().strerror(-error)) +
                           "; lower TOBI_HEAP_SIZE or raise the limit of locked memory (ulimit -l unlimited)";
     return status::invalid;
   }
-  key_content c{mode(FI_MR_VIRT_ADDR) ? reinterpret_cast<std::uint64_t>(local.base) : 0, fi_mr_key(mr), local.bytes, 0};
+  const auto start = mode(FI_MR_VIRT_ADDR) ? reinterpret_cast<std::uint64_t>(base)
+                                           : static_cast<std::uint64_t>(base - mine.registered);
+  key_content c{start, fi_mr_key(mine.mr.get()), local.bytes, mine.number, 0};
   c.check = checksum(c);
-  key = {};
-  std::memcpy(key.bytes.data(), &c, sizeof c);
-  own_.push_back({handle<fid_mr>(mr), static_cast<std::byte*>(local.base), local.bytes, key});
+  std::memcpy(mine.key.bytes.data(), &c, sizeof c);
+  key = mine.key;
+  own_.push_back(std::move(mine));
   return status::ok;
 }
 
@@ -238,7 +255,7 @@ status ofi_transport::deregister_memory(const region_key& key) {
       std::find_if(own_.begin(), own_.end(), [&](const own_region& o) { return o.key.bytes == key.bytes; });
   if (found == own_.end()) return status::invalid;
   for (region& r : regions_) {
-    if (r.rank == rank_ && r.here == found->base && r.bytes == found->bytes) r.bytes = 0;
+    if (r.own == found->number) r.bytes = 0;
   }
   own_.erase(found);
   return status::ok;
@@ -250,14 +267,16 @@ status ofi_transport::attach(int rank, const region_key& key, region_id& id) {
   std::memcpy(&c, key.bytes.data(), sizeof c);
   if (c.check != checksum(c) || c.bytes == 0) return status::invalid;
   std::byte* here = nullptr;
+  std::uint64_t own = 0;
   if (rank == rank_) {
     const auto mine = std::find_if(own_.begin(), own_.end(), [&](const own_region& o) {
       return std::memcmp(o.key.bytes.data(), key.bytes.data(), sizeof c) == 0;
     });
     if (mine == own_.end()) return status::invalid;
     here = mine->base;
+    own = mine->number;
   }
-  regions_.push_back({rank, c.start, c.key, c.bytes, here});
+  regions_.push_back({rank, c.start, c.key, c.bytes, here, own});
   id = static_cast<region_id>(regions_.size() - 1);
   return status::ok;
 }

@@ -26,6 +26,11 @@ class remote_objects {
   [[nodiscard]] void* allocate(std::size_t bytes) noexcept;
   /// The owner frees its own object.
   void free_local(void* object) noexcept;
+  /// Whether OBJECT looks like one of BYTES that nobody has freed: a check for messages, not a proof.
+  [[nodiscard]] static bool is_held(const void* object, std::size_t bytes) noexcept {
+    const header* h = static_cast<const header*>(object) - 1;
+    return h->bytes == (bytes == 0 ? 1 : bytes) && h->free_word == 0;
+  }
   /// Frees what others have marked; answers how many.
   std::size_t collect() noexcept;
 

@@ -10,12 +10,13 @@
 
 namespace tobi::arch {
 
-/// What tobi_fork and tobi_suspend leave at the saved stack pointer. The three words come first on every architecture;
+/// What tobi_fork and tobi_suspend leave at the saved stack pointer. The four words come first on every architecture;
 /// the registers after them are the assembly's business. Only the owner of the stack writes here.
 struct saved_frame {
   void* handle;          // tobi_fork: the tobi::task that the child's result goes to, or null; tobi_suspend: undefined
   std::uint64_t record;  // written when the continuation is published: where its child will complete
   std::uint64_t die_record;  // likewise: where the task that this continuation belongs to will complete
+  std::uint64_t ticket;      // likewise: what its thief must wait for before it reads global memory
 };
 
 /// The words that the fork path touches, and nothing else. One a process, at a fixed place in the image and thus at the

@@ -1,7 +1,7 @@
 // AArch64: fork, suspend, enter, leave (AAPCS64). See arch/context.hpp for what each promises.
 //
 // Saved frame, from the saved stack pointer up:
-//    0 handle   8 record   16 die_record   24 unused   32 x19..x28   112 x29 x30   128 d8..d15
+//    0 handle   8 record   16 die_record   24 ticket   32 x19..x28   112 x29 x30   128 d8..d15
 // hot_state:   0 bottom   8 split_sp   16 doorbell   24 scheduler_sp   32 suspended_sp
 
 #define FRAME 192

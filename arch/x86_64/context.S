@@ -1,7 +1,7 @@
 // x86-64: fork, suspend, enter, leave (System V ABI). See arch/context.hpp for what each promises.
 //
 // Saved frame, from the saved stack pointer up:
-//    0 handle   8 record   16 die_record   24 unused   32 rbp   40 return address
+//    0 handle   8 record   16 die_record   24 ticket   32 rbp   40 return address
 // hot_state:   0 bottom   8 split_sp   16 doorbell   24 scheduler_sp   32 suspended_sp
 
 #define FRAME 40

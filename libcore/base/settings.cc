@@ -23,6 +23,10 @@ template <class T, std::size_t N>
 using names = std::array<std::pair<std::string_view, T>, N>;
 
 constexpr names<deque_kind, 2> deque_names{{{"steal_word", deque_kind::steal_word}, {"the", deque_kind::the}}};
+constexpr names<cache_policy, 4> cache_names{{{"none", cache_policy::none},
+                                              {"write_through", cache_policy::write_through},
+                                              {"write_back", cache_policy::write_back},
+                                              {"write_back_lazy", cache_policy::write_back_lazy}}};
 constexpr names<pin_policy, 2> pin_names{{{"auto", pin_policy::automatic}, {"none", pin_policy::none}}};
 constexpr names<progress_mode, 3> progress_names{
     {{"auto", progress_mode::automatic}, {"manual", progress_mode::manual}, {"thread", progress_mode::thread}}};
@@ -57,6 +61,16 @@ std::string read_size(std::string_view text, std::size_t low, std::size_t high, 
   std::uint64_t bytes = 0;
   if (!parse_size(text, bytes) || bytes < low || bytes > high) {
     return "a size from " + format_size(low) + " to " + format_size(high) + ", such as " + format_size(low * 4);
+  }
+  into = bytes;
+  return "";
+}
+
+// Blocks are found by shifts and masks: another size would be a wrong result, so it is refused.
+std::string read_power_of_two(std::string_view text, std::size_t low, std::size_t high, std::size_t& into) {
+  std::uint64_t bytes = 0;
+  if (!parse_size(text, bytes) || bytes < low || bytes > high || (bytes & (bytes - 1)) != 0) {
+    return "a power of two from " + format_size(low) + " to " + format_size(high);
   }
   into = bytes;
   return "";
@@ -203,6 +217,25 @@ constexpr row table[] = {
     {"TOBI_DEQUE_SIZE", "integer", "256..16M", "how many forks may be nested on one worker",
      [](std::string_view t, settings& s) { return read_deque_size(t, s.deque_entries); },
      [](const settings& s) { return format_size(s.deque_entries); }},
+    {"TOBI_CACHE_POLICY", "choice", "none|write_through|write_back|write_back_lazy",
+     "when what a task wrote to global memory of other nodes goes there",
+     [](std::string_view t, settings& s) { return read_choice(t, cache_names, s.caching); },
+     [](const settings& s) { return name_of(cache_names, s.caching); }},
+    {"TOBI_CACHE_SIZE", "size", "4K..64G", "a worker's cache of global memory of other nodes",
+     [](std::string_view t, settings& s) { return read_size(t, 4 * kib, 64 * gib, s.cache_bytes); },
+     [](const settings& s) { return format_size(s.cache_bytes); }},
+    {"TOBI_BLOCK_SIZE", "size", "4K..1G", "unit of global memory that is mapped and distributed; a power of two",
+     [](std::string_view t, settings& s) { return read_power_of_two(t, 4 * kib, gib, s.block_bytes); },
+     [](const settings& s) { return format_size(s.block_bytes); }},
+    {"TOBI_SUB_BLOCK_SIZE", "size", "8..1G", "unit of global memory that is fetched, at most a block; a power of two",
+     [](std::string_view t, settings& s) { return read_power_of_two(t, 8, gib, s.sub_block_bytes); },
+     [](const settings& s) { return format_size(s.sub_block_bytes); }},
+    {"TOBI_GLOBAL_SIZE", "size", "1M..64T", "addresses for what all workers allocate together",
+     [](std::string_view t, settings& s) { return read_size(t, mib, 64 * 1024 * gib, s.global_bytes); },
+     [](const settings& s) { return format_size(s.global_bytes); }},
+    {"TOBI_MAP_LIMIT", "integer", "8..1000000000", "kernel mappings that the global memory may make",
+     [](std::string_view t, settings& s) { return read_number<std::size_t>(t, 8, 1'000'000'000, s.map_limit); },
+     [](const settings& s) { return s.map_limit == 0 ? "half of vm.max_map_count" : std::to_string(s.map_limit); }},
     {"TOBI_PIN", "choice", "auto|none", "bind each worker to a core, where there are enough cores",
      [](std::string_view t, settings& s) { return read_choice(t, pin_names, s.pin); },
      [](const settings& s) { return name_of(pin_names, s.pin); }},

@@ -12,6 +12,7 @@
 #include "arch/topology.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/settings.hpp"
+#include "libcore/job/global.hpp"
 #include "libcore/task/fabric.hpp"
 #include "libcore/task/victims.hpp"
 #include "libcore/task/worker.hpp"
@@ -32,6 +33,7 @@ struct control_block {
   } notice;
   alignas(64) std::uint64_t arrived[barrier_rounds];  // barrier: generation that the partner of a round has reached
   alignas(64) statistics counted;                     // published for stats()
+  alignas(64) global_words global;
   alignas(64) tasks::the_area the;
 };
 
@@ -55,6 +57,8 @@ class job {
 
   void run(const detail::root& what, void* result);
   void barrier();
+  /// The barrier of programs: what was written to global memory before it is read after it.
+  void coherent_barrier();
   statistics stats();
   void reset_stats();
 
@@ -66,6 +70,7 @@ class job {
   void choose_sizes();
   void make_memory();
   void exchange();
+  void start_global();
   void start_worker();
   void tell_others(int origin);
   void wait_a_little(unsigned spins);
@@ -81,6 +86,7 @@ class job {
   std::unique_ptr<alloc::heap> heap_;
   std::unique_ptr<alloc::remote_objects> objects_;
   std::unique_ptr<tasks::fabric> net_;
+  std::unique_ptr<global> global_;
   std::unique_ptr<tasks::victims> choice_;
   std::uintptr_t* slot_memory_ = nullptr;
   std::size_t slot_bytes_ = 0;
@@ -89,6 +95,7 @@ class job {
   std::array<std::uint64_t, 2> telling_{};  // source of the puts of the notice: result, epoch
   arch::core core_;                         // of this worker; no os_cpu: none in particular
   std::vector<arch::core> cores_;           // of each rank
+  std::vector<std::byte*> views_;           // of each rank: where its global memory is
   std::vector<int> nodes_;                  // of each rank
   bool crowded_ = false;                    // more workers here than cores: those that wait give theirs away
 };

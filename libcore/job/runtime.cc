@@ -24,7 +24,7 @@ runtime::~runtime() { the_job.reset(); }
 
 int runtime::rank() const noexcept { return the_job->rank(); }
 int runtime::size() const noexcept { return the_job->size(); }
-void runtime::barrier() { need_job().barrier(); }
+void runtime::barrier() { need_job().coherent_barrier(); }
 statistics runtime::stats() { return need_job().stats(); }
 void runtime::reset_stats() { need_job().reset_stats(); }
 std::string_view runtime::transport_name() const noexcept { return the_job->transport_name(); }

@@ -54,6 +54,9 @@ void worker::complete(std::uint64_t where, record_status status, const void* val
   const location at{where};
   record made;
   std::uint64_t elsewhere = 0;
+  // SC'23, figure 5: Release #2. Whoever joins may be elsewhere.
+  if (fences()) parts_.memory->release();
+  made.completed_by = static_cast<std::uint16_t>(net.rank());
   made.status = status;
   made.bytes = bytes;
   if (bytes > sizeof made.value) {
@@ -129,13 +132,27 @@ bool worker::finished(std::uint64_t where, record& copy) {
 
 void worker::wait_for(std::uint64_t where, record& copy) {
   keep_moving();
-  if (finished(where, copy)) return;
+  if (fences()) {
+    parts_.memory->nothing_held("join");
+    parts_.memory->serve();
+  }
+  if (finished(where, copy)) {
+    acquire_from(copy);
+    return;
+  }
   waiting_for_ = where;
   left_ = left::suspended;
   tobi_suspend();
   // Perhaps another process by now; `this` is the worker there. `copy` is on the stack and moved along.
   const bool done = finished(where, copy);
   TOBI_ASSERT(done, "a waiter is resumed only when its record is done");
+  acquire_from(copy);
+}
+
+// SC'23, figure 5: Acquire #1. What a task wrote that ended on this worker is here: it was written through this cache,
+// or that task has acquired it by it.
+void worker::acquire_from(const record& copy) noexcept {
+  if (fences() && copy.completed_by != parts_.net->rank()) parts_.memory->acquire(0);
 }
 
 // Gives up this join's share in the record.
@@ -209,6 +226,7 @@ void worker::abandon(std::uint64_t& handle_record) noexcept {
       poll();
       sched_yield();
     }
+    acquire_from(copy);
   } else {
     wait_for(where, copy);
   }

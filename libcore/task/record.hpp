@@ -22,12 +22,13 @@ inline constexpr std::uint64_t waiter_has_next = 2;  // tag on a waiter's locati
 inline constexpr std::uint64_t location_tags = 15;
 
 /// What the value bytes of a record are.
-enum class record_status : std::uint32_t { value, remote_value, error };
+enum class record_status : std::uint16_t { value, remote_value, error };
 
 struct record {
   std::uint64_t word;
   std::uint64_t consumers;  // joins to come; 0: until the end of the run
   record_status status;
+  std::uint16_t completed_by;  // rank: who runs there sees what the task wrote without a fence
   std::uint32_t bytes;
   std::byte value[40];  // status value: the result; else the location of a remote object with it
 };

@@ -88,6 +88,7 @@ bool steal_word::publish_one() noexcept {
   }
   frame->record = made;
   frame->die_record = newest_record_;
+  frame->ticket = records_.release_ticket();
   const window_entry entry{index, entry_kind::in_place, split_[-1] - *split_, stack_high_ - *split_};
   atomic(window_.entry[index % ring]).store(entry.pack(), std::memory_order_relaxed);
 

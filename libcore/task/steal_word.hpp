@@ -36,6 +36,8 @@ class record_source {
   /// The location word of a fresh record, or 0 when the heap is exhausted.
   virtual std::uint64_t make_record() noexcept = 0;
   virtual void drop_record(std::uint64_t record) noexcept = 0;
+  /// What the thief of a continuation that is shown now must wait for; 0: nothing.
+  virtual std::uint64_t release_ticket() noexcept { return 0; }
 };
 
 class steal_word final : public deque {

@@ -45,6 +45,8 @@ std::uintptr_t worker::restore(location where) {
   net.get({where.rank(), where.offset() + sizeof head}, reinterpret_cast<void*>(head.sp), head.bytes);
   free_object(where);
   deque_->reset(base, head.die_record);
+  // What it wrote before it was suspended elsewhere was released there.
+  if (fences() && !net.is_local(where)) parts_.memory->acquire(0);
   return head.sp;
 }
 
@@ -64,6 +66,8 @@ std::uintptr_t worker::suspend_task() {
     dies_to = deque_->die_record();
   }
 
+  // SC'23, figure 5: Release #3. Whoever completes the record resumes the task, maybe elsewhere.
+  if (fences()) parts_.memory->release();
   const std::uint64_t mine = evacuate(sp, base, dies_to);
   if (!enlist(mine)) {
     // The child was faster. The task's frames are where they were: it goes on.

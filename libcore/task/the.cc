@@ -55,6 +55,7 @@ void the::forked() noexcept {
       base::fatal("the registered heap is full: no room for a join record; raise TOBI_HEAP_SIZE.");
   }
   frame->die_record = newest_record_;
+  frame->ticket = records_.release_ticket();
   newest_record_ = frame->record;
   const std::uint64_t tail = area_.tail;
   // A thief that is about to undo its claim may have put the head beyond the tail: the difference is signed.

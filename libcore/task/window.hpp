@@ -21,7 +21,7 @@ inline constexpr std::size_t entry_unit = 16;
 inline constexpr std::size_t stack_limit = entry_unit << 23;  // 128 MiB: what 23 bits of units reach
 
 /// Bits of the doorbell word. Each is a byte of its own, so that a put can set it without an atomic.
-enum class bell : std::uint8_t { publish = 0, sticky = 7 };
+enum class bell : std::uint8_t { publish = 0, release = 1, held = 2, sticky = 7 };
 
 struct alignas(64) steal_window {
   // What thieves read, in one get.

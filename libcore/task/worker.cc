@@ -126,6 +126,7 @@ void worker::settle() noexcept {
   // A thief that claimed a frame of this region may not have copied it yet. It needs nothing of us for that.
   for (unsigned spins = 0; !deque_->quiet(); ++spins) {
     parts_.net->transport().progress();
+    if (fences()) parts_.memory->serve();
     if (parts_.oversubscribed || spins > 1000) {
       sched_yield();
     } else {
@@ -162,6 +163,8 @@ bool worker::steal_once() {
   const auto* frame = reinterpret_cast<const arch::saved_frame*>(got.sp);
   tell_parent(*frame, got.base);
   deque_->reset(got.base, frame->die_record);
+  // SC'23, figure 5: Acquire #2.
+  if (fences() || frame->ticket != 0) parts_.memory->acquire(frame->ticket);
   begin_task();
   tobi_enter(got.sp);
   after_leave();
@@ -180,6 +183,7 @@ void worker::tell_parent(const arch::saved_frame& frame, std::uintptr_t base) co
 void worker::idle(unsigned& attempts) noexcept {
   ++attempts;
   parts_.net->transport().progress();
+  if (fences()) parts_.memory->serve();
   if (!parts_.oversubscribed) {
     if (attempts < eager_attempts) {
       for (unsigned i = 0; i < (attempts < 32 ? attempts : 32); ++i) arch::pause();
@@ -203,6 +207,10 @@ void worker::keep_moving() noexcept {
 
 void worker::on_fork(std::uintptr_t sp, const std::uint64_t* words, const void* type) noexcept {
   keep_moving();
+  if (fences()) {
+    parts_.memory->nothing_held("fork");
+    parts_.memory->serve();
+  }
   if (parts_.count_forks) ++counts_.forks;
   if (parts_.debug_migrate) {
     forked_sp_ = sp;
@@ -216,6 +224,7 @@ void worker::on_fork(std::uintptr_t sp, const std::uint64_t* words, const void* 
 
 void worker::poll() noexcept {
   parts_.net->transport().progress();
+  if (fences()) parts_.memory->serve();
   if (inside_task_) deque_->serve();
 }
 
@@ -232,6 +241,7 @@ void worker::on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noex
     }
     return;
   }
+  if (fences()) parts_.memory->nothing_held("task's end");
   if (const std::uint64_t where = deque_->die_record(); where != 0) {
     if (failed != 0) {
       complete(where, record_status::error, &failed, sizeof failed);

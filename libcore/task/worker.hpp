@@ -20,6 +20,7 @@
 #include "alloc/heap.hpp"
 #include "alloc/remote_objects.hpp"
 #include "arch/context.hpp"
+#include "libcore/base/coherence.hpp"
 #include "libcore/task/deque.hpp"
 #include "libcore/task/fabric.hpp"
 #include "libcore/task/record.hpp"
@@ -41,10 +42,11 @@ struct worker_parts {
   std::byte* stack_high;
   std::uintptr_t* slot_memory;
   victims* choice;
-  bool use_the;         // the paper's THE deque instead of the default
-  bool count_forks;     // TOBI_STATS
-  bool debug_migrate;   // TOBI_DEBUG_MIGRATE
-  bool oversubscribed;  // more workers than cores: give the core away when idle
+  base::coherence* memory;  // the fences of the global memory; null: there is none
+  bool use_the;             // the paper's THE deque instead of the default
+  bool count_forks;         // TOBI_STATS
+  bool debug_migrate;       // TOBI_DEBUG_MIGRATE
+  bool oversubscribed;      // more workers than cores: give the core away when idle
 };
 
 class worker final : public record_source {
@@ -83,6 +85,7 @@ class worker final : public record_source {
   // --- record_source ------------------------------------------------------------------------------------
   std::uint64_t make_record() noexcept override;
   void drop_record(std::uint64_t record) noexcept override;
+  std::uint64_t release_ticket() noexcept override { return fences() ? parts_.memory->release_lazily() : 0; }
 
   void free_object(location where) noexcept;
   [[nodiscard]] statistics counted() const noexcept;
@@ -99,6 +102,8 @@ class worker final : public record_source {
   [[nodiscard]] std::uintptr_t protected_from() const noexcept { return protected_from_; }
 
  private:
+  /// Whether global memory is in use here, so that its fences mean something.
+  [[nodiscard]] bool fences() const noexcept { return parts_.memory != nullptr && parts_.memory->used; }
   enum class left : std::uint8_t { died, suspended, forked };
 
   // worker.cc: the scheduler
@@ -124,6 +129,7 @@ class worker final : public record_source {
   void wake(std::uint64_t waiters);
   bool finished(std::uint64_t where, record& copy);
   void wait_for(std::uint64_t where, record& copy);
+  void acquire_from(const record& copy) noexcept;
   void take_result(const record& copy, void* result, std::uint32_t bytes);
   [[noreturn]] void throw_failure(std::uint64_t where, const record& copy);
   void consume(std::uint64_t where, const record& copy) noexcept;

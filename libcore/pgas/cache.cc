@@ -44,7 +44,8 @@ void cache::make_slots() {
                 " are left for the global memory; raise vm.max_map_count or TOBI_MAP_LIMIT, or lower TOBI_CACHE_SIZE.");
   }
   maps_left_ -= 2 * cache_wanted;
-  const std::size_t home_wanted = std::min<std::size_t>(maps_left_ / 2, std::size_t{1} << 15);
+  // Half of the rest is for homes that come and go, the other half for those that stay.
+  const std::size_t home_wanted = std::min<std::size_t>(maps_left_ / 4, std::size_t{1} << 15);
   maps_left_ -= 2 * home_wanted;
   cache_blocks_ = static_cast<std::uint32_t>(cache_wanted);
   home_blocks_ = static_cast<std::uint32_t>(home_wanted);

@@ -188,12 +188,14 @@ TEST(GlobalCoherence, ProgramsFromSeedsSayWhatTheySaySerially) {
   constexpr std::uint64_t all = ~std::uint64_t{0};
   const std::uint64_t one_seed = number_from("COHERENCE_SEED", all);
   const std::uint64_t one_place = number_from("COHERENCE_PLACE", all);
-  const std::uint64_t seeds = number_from("COHERENCE_SEEDS", 10);
+  const std::uint64_t most = number_from("COHERENCE_SEEDS", 10);
   std::uint64_t number = 0;
   for (place& p : places()) {
     const std::uint64_t this_place = number++;
     if (one_place != all && one_place != this_place) continue;
     p.env.insert(p.env.end(), {{"TOBI_BLOCK_SIZE", "4K"}, {"TOBI_SUB_BLOCK_SIZE", "256"}, {"TOBI_CACHE_SIZE", "64K"}});
+    // A provider whose targets must poll takes a second a program here.
+    const std::uint64_t seeds = std::string_view(p.name).starts_with("ofi") ? std::min<std::uint64_t>(most, 2) : most;
     for (std::uint64_t seed = one_seed == all ? 0 : one_seed; seed < (one_seed == all ? seeds : one_seed + 1); ++seed) {
       const std::string sim_seed = std::to_string(seed + 1);
       auto env = p.env;

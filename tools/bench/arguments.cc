@@ -71,7 +71,7 @@ void tree_options(CLI::App& app, arguments& a) {
   const std::string text = e.what();
   if (e.get_name() == "RequiredError") {
     const std::vector<std::string> unknown = app.remaining(true);
-    const char* choices = peers.parsed() ? "fib, uts" : "fib, btc, nqueens, uts, peers";
+    const char* choices = peers.parsed() ? "fib, uts" : "fib, btc, nqueens, uts, cilksort, peers";
     if (unknown.empty() || unknown.front().starts_with('-')) refuse(fmt::format("name a program first: {}", choices));
     refuse(fmt::format("{} is not one of {}", unknown.front(), choices));
   }
@@ -117,7 +117,18 @@ arguments parse(int argc, char** argv) {
       ->check(CLI::Range(0, 20));
   auto* uts = app.add_subcommand("uts", "unbalanced tree search");
   tree_options(*uts, a);
-  for (CLI::App* sub : {fib, btc, nqueens, uts}) run_options(*sub, a);
+  auto* cilksort = app.add_subcommand("cilksort", "sort 4-byte integers in global memory");
+  const auto size_of = CLI::AsSizeValue(false);
+  cilksort->add_option("--n", a.n, "elements, such as 10M")
+      ->default_val(1'000'000)
+      ->transform(size_of)
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+  cilksort->add_option("--cutoff", a.cutoff, "elements of a leaf")
+      ->default_val(16384)
+      ->check(CLI::Range(std::uint64_t{16}, std::uint64_t{1} << 40));
+  cilksort->add_option("--chunk", a.chunk, "bytes dealt to each worker in turn (default: one equal part each)")
+      ->transform(size_of);
+  for (CLI::App* sub : {fib, btc, nqueens, uts, cilksort}) run_options(*sub, a);
 
   auto* peers = app.add_subcommand("peers", "the same program on serial, tobi, oneTBB and OpenMP, in turn");
   peers->require_subcommand(1);
@@ -143,7 +154,7 @@ arguments parse(int argc, char** argv) {
 
   a.peers = peers->parsed();
   if (a.peers && peers_fib->count("--repeat") + peers_uts->count("--repeat") == 0) a.repeat = 5;
-  for (const CLI::App* sub : {fib, btc, nqueens, uts, peers_fib, peers_uts}) {
+  for (const CLI::App* sub : {fib, btc, nqueens, uts, cilksort, peers_fib, peers_uts}) {
     if (sub->parsed()) a.app = sub->get_name();
   }
   if (a.app == "uts") {
@@ -166,6 +177,7 @@ arguments parse(int argc, char** argv) {
 
 std::string describe(const arguments& a) {
   if (a.app == "btc") return fmt::format("depth={} iter={}", a.depth, a.iter);
+  if (a.app == "cilksort") return fmt::format("n={} cutoff={} chunk={}", a.n, a.cutoff, a.chunk);
   if (a.app == "nqueens" && a.cutoff != 0) return fmt::format("n={} cutoff={}", a.n, a.cutoff);
   if (a.app != "uts") return fmt::format("n={}", a.n);
   if (!a.tree_name.empty()) return "tree=" + a.tree_name;

@@ -9,7 +9,7 @@
 namespace tobi_bench {
 
 struct arguments {
-  std::string app;  // fib, btc, uts, nqueens
+  std::string app;  // fib, btc, uts, nqueens, cilksort
   bool peers = false;
   std::string only;  // peers: run this one peer and print its seconds (the child process of a measurement)
 
@@ -22,8 +22,9 @@ struct arguments {
   bool progress = false;
   bool efficiency = false;
 
-  std::uint64_t n = 0;       // fib, nqueens
-  std::uint64_t cutoff = 0;  // nqueens: rows at the end that make no tasks
+  std::uint64_t n = 0;       // fib, nqueens; cilksort: elements
+  std::uint64_t cutoff = 0;  // nqueens: rows at the end that make no tasks; cilksort: elements of a serial leaf
+  std::uint64_t chunk = 0;   // cilksort: bytes dealt to a worker at a time; 0: equal parts
   std::uint64_t depth = 0;
   std::uint64_t iter = 1;
   std::string tree_name;  // empty: own flags

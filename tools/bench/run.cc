@@ -35,6 +35,10 @@ answer run_parallel(const arguments& a) {
   if (a.app == "fib") return {tobi::run([=] { return parallel::fib(n); }), {}};
   if (a.app == "btc") return {tobi::run([=] { return parallel::btc(depth, iter); }), {}};
   if (a.app == "nqueens") return {tobi::run([=] { return parallel::nqueens(n, cutoff); }), {}};
+  if (a.app == "cilksort") {
+    tobi::run([=] { parallel::cilksort(cutoff); });
+    return {a.n, {}};
+  }
   const tree_count found = tobi::run([] { return parallel::uts(); });
   return {found.nodes, found};
 }
@@ -43,6 +47,10 @@ answer run_elided(const arguments& a) {
   if (a.app == "fib") return {elided::fib(a.n), {}};
   if (a.app == "btc") return {elided::btc(a.depth, a.iter), {}};
   if (a.app == "nqueens") return {elided::nqueens(a.n, a.cutoff), {}};
+  if (a.app == "cilksort") {
+    elided::cilksort(a.cutoff);
+    return {a.n, {}};
+  }
   const tree_count found = elided::uts();
   return {found.nodes, found};
 }
@@ -56,7 +64,9 @@ double seconds_of(F f) {
 
 double time_elided(const arguments& a, answer& got) {
   double seconds = 0;
+  if (a.app == "cilksort") elided::cilksort_fill();
   on_deep_stack([&] { seconds = seconds_of([&] { got = run_elided(a); }); });
+  if (a.app == "cilksort" && a.verify && !elided::cilksort_sorted()) got.result = 0;
   return seconds;
 }
 
@@ -69,6 +79,7 @@ double median(std::vector<double> values) {
 nlohmann::ordered_json params_of(const arguments& a) {
   if (a.app == "btc") return {{"depth", a.depth}, {"iter", a.iter}};
   if (a.app == "nqueens") return {{"n", a.n}, {"cutoff", a.cutoff}};
+  if (a.app == "cilksort") return {{"n", a.n}, {"cutoff", a.cutoff}, {"chunk", a.chunk}};
   if (a.app != "uts") return {{"n", a.n}};
   if (!a.tree_name.empty()) return {{"tree", a.tree_name}};
   const tree& t = a.shape;
@@ -152,7 +163,10 @@ struct work {
 };
 work work_of(const arguments& a, const answer& got) {
   if (a.app == "fib") return {fib_forks(a.n), "Mforks/s"};
-  return {static_cast<double>(got.result), a.app == "uts" ? "Mnodes/s" : a.app == "btc" ? "Mtasks/s" : "Msolutions/s"};
+  return {static_cast<double>(got.result), a.app == "uts"        ? "Mnodes/s"
+                                           : a.app == "btc"      ? "Mtasks/s"
+                                           : a.app == "cilksort" ? "Melements/s"
+                                                                 : "Msolutions/s"};
 }
 
 void print_heading(const arguments& a, const setting& where) {
@@ -202,6 +216,7 @@ bool accept(const arguments& a, const answer& got, std::optional<bool>& verified
 
 int run_serially(const arguments& a) {
   elided::uts_prepare(a.shape);
+  if (a.app == "cilksort") elided::cilksort_prepare(a.n, a.chunk);
   bool right = true;
   for (int i = -a.warmup; i < a.repeat; ++i) {
     run_report r{};
@@ -251,17 +266,23 @@ int run_app(const arguments& a) {
   progress_word = shown.word(rt.rank());
   parallel::uts_prepare(a.shape);
   elided::uts_prepare(a.shape);
+  if (a.app == "cilksort") {
+    parallel::cilksort_prepare(a.n, a.chunk);
+    if (a.efficiency && rt.rank() == 0) elided::cilksort_prepare(a.n, a.chunk);
+  }
   const setting where{rt.size(), std::string(rt.transport_name()), "continuation_greedy", std::string(rt.deque_name())};
 
   bool right = true;
   std::vector<run_report> runs;
   for (int i = -a.warmup; i < a.repeat; ++i) {
+    if (a.app == "cilksort") tobi::run([] { parallel::cilksort_fill(); });
     rt.reset_stats();
     run_report r{};
     shown.start("tasks");
     r.seconds = seconds_of([&] { r.got = run_parallel(a); });
     shown.stop();
     r.stats = rt.stats();
+    if (a.app == "cilksort" && a.verify && !tobi::run([] { return parallel::cilksort_sorted(); })) r.got.result = 0;
     if (rt.rank() == 0) {
       right = accept(a, r.got, r.verified) && right;
       if (a.efficiency && i >= 0) {

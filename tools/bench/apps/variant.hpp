@@ -44,6 +44,12 @@ std::uint64_t nqueens(std::uint64_t n, std::uint64_t cutoff);
 /// Every process calls it before the run; the root task then calls uts().
 void uts_prepare(const tree& t);
 tree_count uts();
+/// Every process calls it before the first run: an array of N elements in chunks of CHUNK_BYTES (0: one each). The root
+/// task then calls cilksort_fill(), cilksort(), and cilksort_sorted(): whether the array is what it must be.
+void cilksort_prepare(std::uint64_t n, std::uint64_t chunk_bytes);
+void cilksort_fill();
+void cilksort(std::uint64_t cutoff);
+bool cilksort_sorted();
 }  // namespace parallel
 
 namespace elided {
@@ -54,6 +60,12 @@ std::uint64_t nqueens(std::uint64_t n, std::uint64_t cutoff);
 /// Every process calls it before the run; the root task then calls uts().
 void uts_prepare(const tree& t);
 tree_count uts();
+/// Every process calls it before the first run: an array of N elements in chunks of CHUNK_BYTES (0: one each). The root
+/// task then calls cilksort_fill(), cilksort(), and cilksort_sorted(): whether the array is what it must be.
+void cilksort_prepare(std::uint64_t n, std::uint64_t chunk_bytes);
+void cilksort_fill();
+void cilksort(std::uint64_t cutoff);
+bool cilksort_sorted();
 }  // namespace elided
 
 }  // namespace tobi_bench

@@ -36,4 +36,9 @@ expect_wrong steal_word-without-tag-and-claim "$m/steal_word.pml" 's/:: top == t
 expect_right greedy_join "$m/greedy_join.pml"
 expect_wrong greedy_join-value-after-done "$m/greedy_join.pml" 's/^  value = 1;$/  skip;/'
 expect_wrong greedy_join-without-list "$m/greedy_join.pml" 's/next\[me\] = seen;/next[me] = 0;/'
+expect_right lazy_release "$m/lazy_release.pml"
+expect_wrong lazy_release-epoch-before-flush "$m/lazy_release.pml" 's/^     (in_flight == 0);.*$//'
+expect_wrong lazy_release-ticket-of-this-epoch "$m/lazy_release.pml" 's/(dirty -> epoch + 1 : 0)/(dirty -> epoch : 0)/'
+expect_wrong lazy_release-nobody-asks "$m/lazy_release.pml" 's/asked = true; requests++/asked = true/'
+expect_wrong lazy_release-idle-owner-does-not-poll "$m/lazy_release.pml" 's/^  :: bell -> serve()$//'
 exit $failed

@@ -118,10 +118,11 @@ arguments parse(int argc, char** argv) {
   auto* uts = app.add_subcommand("uts", "unbalanced tree search");
   tree_options(*uts, a);
   auto* cilksort = app.add_subcommand("cilksort", "sort 4-byte integers in global memory");
+  const auto count_of = CLI::AsSizeValue(true);  // 10M is ten million
   const auto size_of = CLI::AsSizeValue(false);
   cilksort->add_option("--n", a.n, "elements, such as 10M")
       ->default_val(1'000'000)
-      ->transform(size_of)
+      ->transform(count_of)
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
   cilksort->add_option("--cutoff", a.cutoff, "elements of a leaf")
       ->default_val(16384)

@@ -74,7 +74,7 @@ class memory final : public base::coherence {
   void release() noexcept override;
   void acquire(std::uint64_t ticket) noexcept override;
   void serve() noexcept override {
-    if (*const_cast<volatile std::uint8_t*>(parts_.release_bell) != 0 || parts_.must_poll) [[unlikely]] {
+    if (*const_cast<volatile std::uint8_t*>(parts_.release_bell) != 0 || --until_poll_ == 0) [[unlikely]] {
       serve_slowly();
     }
   }

@@ -21,6 +21,7 @@ using tasks::the;
 
 constexpr std::size_t stack_bytes = 1u << 20;
 constexpr std::size_t frame_words = 24;  // 192 bytes
+constexpr std::size_t head_words = sizeof(arch::saved_frame) / 8;
 
 // One worker's memory: what would be its heap region, its stack, and the words of its fork path.
 struct place {
@@ -97,7 +98,8 @@ class owner {
     sp_ -= frame_words * 8;
     auto* frame = reinterpret_cast<std::uint64_t*>(sp_);
     frame[0] = 8;  // a handle: not null
-    for (std::size_t i = 3; i < frame_words; ++i) frame[i] = i == 3 ? number : payload(number, i);
+    frame[head_words] = number;
+    for (std::size_t i = head_words + 1; i < frame_words; ++i) frame[i] = payload(number, i);
     *place_.hot.bottom++ = sp_;
     auto* bell = const_cast<std::uint64_t*>(place_.hot.doorbell);
     if (std::atomic_ref(*bell).load(std::memory_order_relaxed) != 0) deque_.forked();
@@ -105,7 +107,7 @@ class owner {
 
   // The innermost child returns. False: its parent is gone, and all older ones: the region is empty.
   bool back() {
-    const auto number = reinterpret_cast<std::uint64_t*>(sp_)[3];
+    const auto number = reinterpret_cast<std::uint64_t*>(sp_)[head_words];
     if (sp_ >= place_.hot.split_sp) {
       if (!deque_.take_back(sp_)) {
         while (!deque_.quiet()) std::this_thread::yield();
@@ -161,10 +163,12 @@ void run_race(std::uint64_t seed, MakeDeque make) {
           continue;
         }
         const auto* frame = reinterpret_cast<const std::uint64_t*>(got.sp);
-        bool whole = got.base - got.sp == frame_words * 8 && frame[3] < entries;
-        for (std::size_t i = 4; whole && i < frame_words; ++i) whole = frame[i] == payload(frame[3], i);
+        bool whole = got.base - got.sp == frame_words * 8 && frame[head_words] < entries;
+        for (std::size_t i = head_words + 1; whole && i < frame_words; ++i) {
+          whole = frame[i] == payload(frame[head_words], i);
+        }
         if (whole) {
-          seen[frame[3]].fetch_add(1);
+          seen[frame[head_words]].fetch_add(1);
           taken.fetch_add(1);
         } else {
           broken.fetch_add(1);

@@ -64,6 +64,7 @@ void* remote_objects::allocate(std::size_t bytes) noexcept {
 void remote_objects::unlink_and_keep(header* h) noexcept {
   h->previous->next = h->next;
   h->next->previous = h->previous;
+  h->free_word = freed;  // so that a second free of it is noticed
   held_bytes_ -= h->bytes;
   --held_objects_;
   const std::size_t size_class = (h->bytes - 1) / small_step;

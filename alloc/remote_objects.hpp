@@ -36,6 +36,11 @@ class remote_objects {
   void free_local(void* object) noexcept;
   /// From now on collect() asks FROM instead of walking the list. It outlives its use; null: the list again.
   void collect_from(incoming* from) noexcept { incoming_ = from; }
+  /// Whether OBJECT looks like one of BYTES that nobody has freed: a check for messages, not a proof.
+  [[nodiscard]] static bool is_held(const void* object, std::size_t bytes) noexcept {
+    const header* h = static_cast<const header*>(object) - 1;
+    return h->bytes == (bytes == 0 ? 1 : bytes) && h->free_word == 0;
+  }
   /// Frees what others have marked; answers how many.
   std::size_t collect() noexcept;
 

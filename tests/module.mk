@@ -15,6 +15,11 @@ $(OUT)/tests/uts_test: $(OUT)/obj/tests/unit/uts_test.o $(OUT)/obj/tools/bench/t
 $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(LIB)
 	$(call link,-lgtest -lgtest_main)
 
+# Programs that tests/perf/run measures with.
+perf_test_programs := $(OUT)/tests/perf/checkout
+$(perf_test_programs): $(OUT)/tests/perf/%: $(OUT)/obj/tests/perf/%.o $(LIB)
+	$(call link)
+
 .PHONY: plain-tests thread-tests list-tests softroce-shell
 plain-tests: $(plain_programs)
 thread-tests: $(thread_programs)

@@ -27,6 +27,10 @@ constexpr names<sched_kind, 4> sched_names{{{"continuation_greedy", sched_kind::
                                             {"continuation_stalling", sched_kind::continuation_stalling},
                                             {"child_full", sched_kind::child_full},
                                             {"child_rtc", sched_kind::child_rtc}}};
+constexpr names<cache_policy, 4> cache_names{{{"none", cache_policy::none},
+                                              {"write_through", cache_policy::write_through},
+                                              {"write_back", cache_policy::write_back},
+                                              {"write_back_lazy", cache_policy::write_back_lazy}}};
 constexpr names<pin_policy, 2> pin_names{{{"auto", pin_policy::automatic}, {"none", pin_policy::none}}};
 constexpr names<progress_mode, 3> progress_names{
     {{"auto", progress_mode::automatic}, {"manual", progress_mode::manual}, {"thread", progress_mode::thread}}};
@@ -62,6 +66,16 @@ std::string read_size(std::string_view text, std::size_t low, std::size_t high, 
   std::uint64_t bytes = 0;
   if (!parse_size(text, bytes) || bytes < low || bytes > high) {
     return "a size from " + format_size(low) + " to " + format_size(high) + ", such as " + format_size(low * 4);
+  }
+  into = bytes;
+  return "";
+}
+
+// Blocks are found by shifts and masks: another size would be a wrong result, so it is refused.
+std::string read_power_of_two(std::string_view text, std::size_t low, std::size_t high, std::size_t& into) {
+  std::uint64_t bytes = 0;
+  if (!parse_size(text, bytes) || bytes < low || bytes > high || (bytes & (bytes - 1)) != 0) {
+    return "a power of two from " + format_size(low) + " to " + format_size(high);
   }
   into = bytes;
   return "";
@@ -226,6 +240,25 @@ constexpr row table[] = {
      "the owner finds what others have freed; 0: they take a lock and put it into its queue",
      [](std::string_view t, settings& s) { return read_choice(t, flag_names, s.local_collection); },
      [](const settings& s) { return name_of(flag_names, s.local_collection); }},
+    {"TOBI_CACHE_POLICY", "choice", "none|write_through|write_back|write_back_lazy",
+     "when what a task wrote to global memory of other nodes goes there",
+     [](std::string_view t, settings& s) { return read_choice(t, cache_names, s.caching); },
+     [](const settings& s) { return name_of(cache_names, s.caching); }},
+    {"TOBI_CACHE_SIZE", "size", "4K..64G", "a worker's cache of global memory of other nodes",
+     [](std::string_view t, settings& s) { return read_size(t, 4 * kib, 64 * gib, s.cache_bytes); },
+     [](const settings& s) { return format_size(s.cache_bytes); }},
+    {"TOBI_BLOCK_SIZE", "size", "4K..1G", "unit of global memory that is mapped and distributed; a power of two",
+     [](std::string_view t, settings& s) { return read_power_of_two(t, 4 * kib, gib, s.block_bytes); },
+     [](const settings& s) { return format_size(s.block_bytes); }},
+    {"TOBI_SUB_BLOCK_SIZE", "size", "8..1G", "unit of global memory that is fetched, at most a block; a power of two",
+     [](std::string_view t, settings& s) { return read_power_of_two(t, 8, gib, s.sub_block_bytes); },
+     [](const settings& s) { return format_size(s.sub_block_bytes); }},
+    {"TOBI_GLOBAL_SIZE", "size", "1M..64T", "addresses for what all workers allocate together",
+     [](std::string_view t, settings& s) { return read_size(t, mib, 64 * 1024 * gib, s.global_bytes); },
+     [](const settings& s) { return format_size(s.global_bytes); }},
+    {"TOBI_MAP_LIMIT", "integer", "8..1000000000", "kernel mappings that the global memory may make",
+     [](std::string_view t, settings& s) { return read_number<std::size_t>(t, 8, 1'000'000'000, s.map_limit); },
+     [](const settings& s) { return s.map_limit == 0 ? "half of vm.max_map_count" : std::to_string(s.map_limit); }},
     {"TOBI_PIN", "choice", "auto|none", "bind each worker to a core, where there are enough cores",
      [](std::string_view t, settings& s) { return read_choice(t, pin_names, s.pin); },
      [](const settings& s) { return name_of(pin_names, s.pin); }},

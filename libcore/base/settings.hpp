@@ -15,6 +15,7 @@ namespace tobi::base {
 
 enum class deque_kind : std::uint8_t { steal_word, the };
 enum class sched_kind : std::uint8_t { continuation_greedy, continuation_stalling, child_full, child_rtc };
+enum class cache_policy : std::uint8_t { none, write_through, write_back, write_back_lazy };
 enum class pin_policy : std::uint8_t { automatic, none };
 enum class progress_mode : std::uint8_t { automatic, manual, thread };  // who moves a fabric that does not move itself
 enum class amo_place : std::uint8_t {
@@ -51,13 +52,19 @@ struct settings {
   std::size_t stack_bytes = 64u << 20;                 // uni-address region of a worker, at most 128M
   bool stack_given = false;                            // as heap_given
   std::size_t heap_bytes = 1u << 30;                   // registered heap of a worker: address space, not memory
-  bool heap_given = false;                 // a fabric that pins memory starts smaller where the user has not chosen
-  std::size_t deque_entries = 1u << 20;    // how many forks may be nested on one worker
-  pin_policy pin = pin_policy::automatic;  // bind each worker to a core where there are enough
-  bool stats = false;                      // print the statistics at the end of the job
-  std::string trace;                       // file of the timeline; "": none
-  std::size_t trace_bytes = 16u << 20;     // a worker's ring of events
-  bool debug_migrate = false;              // move the continuation at every fork
+  bool heap_given = false;               // a fabric that pins memory starts smaller where the user has not chosen
+  std::size_t deque_entries = 1u << 20;  // how many forks may be nested on one worker
+  cache_policy caching = cache_policy::write_back_lazy;
+  std::size_t cache_bytes = 64u << 20;              // of global memory of other nodes, a worker
+  std::size_t block_bytes = 64u << 10;              // of global memory: what is mapped; a power of two, whole pages
+  std::size_t sub_block_bytes = 4u << 10;           // what is fetched
+  std::size_t global_bytes = std::size_t{1} << 38;  // addresses for collective allocations
+  std::size_t map_limit = 0;                        // kernel mappings for global memory; 0: half of the kernel's limit
+  pin_policy pin = pin_policy::automatic;           // bind each worker to a core where there are enough
+  bool stats = false;                               // print the statistics at the end of the job
+  std::string trace;                                // file of the timeline; "": none
+  std::size_t trace_bytes = 16u << 20;              // a worker's ring of events
+  bool debug_migrate = false;                       // move the continuation at every fork
   log_level log = log_level::warn;
 };
 

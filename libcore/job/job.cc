@@ -47,6 +47,7 @@ job::job(const options& chosen) : settings_(first_settings()) {
     base::log(base::log_level::warn, why + "; every allowed cpu counts as a core, and none is nearer than another.");
   }
   transports::check_names(settings_);
+  global::check(settings_);
   const int cores = arch::worker_cores();
   const int wanted = chosen.workers != 0 ? chosen.workers : settings_.workers;
   check_limits(wanted != 0 ? wanted : cores, cores, settings_);
@@ -62,6 +63,7 @@ job::job(const options& chosen) : settings_(first_settings()) {
   choose_sizes();
   make_memory();
   exchange();
+  start_global();
   if (tasks::worker::must_poll(transport_->caps()) || serves_only()) {
     bootstrap_->while_waiting([this] { transport_->progress(); });
   }
@@ -90,6 +92,7 @@ job::~job() {
   bootstrap_->while_waiting(nullptr);
   tasks::this_worker().stop();
   if (slot_memory_ != nullptr) munmap(slot_memory_, slot_bytes_);
+  global_.reset();
   objects_.reset();
   incoming_.reset();
   heap_.reset();
@@ -173,6 +176,7 @@ void job::make_memory() {
     base::fatal(std::string("no memory for the deque (") + std::strerror(errno) + "); lower TOBI_DEQUE_SIZE.");
   }
   slot_memory_ = static_cast<std::uintptr_t*>(slots);
+  global_ = std::make_unique<global>(settings_, size(), segment_.heap_memory().bytes);
   watch_ranges({&segment_, static_cast<std::byte*>(slots) + slot_bytes_ - page, page, settings_.stack_bytes,
                 settings_.deque_entries});
 }
@@ -181,8 +185,9 @@ void job::exchange() {
   struct card {
     tasks::peer_keys keys;
     arch::core core;
+    std::byte* view;
     std::uint64_t trace_bytes;
-  } mine{{}, core_, settings_.trace.empty() ? 0 : settings_.trace_bytes};
+  } mine{{}, core_, global_->base(), settings_.trace.empty() ? 0 : settings_.trace_bytes};
   status s = transport_->register_memory(segment_.heap_memory(), mine.keys.heap);
   if (s == status::ok) s = transport_->register_memory(segment_.stack_memory(), mine.keys.stack);
   if (s != status::ok) {
@@ -204,6 +209,7 @@ void job::exchange() {
     keys.push_back(theirs.keys);
     cores_.push_back(theirs.core);
     if (r == 0) trace_bytes_ = theirs.trace_bytes;
+    views_.push_back(theirs.view);
     const std::vector<std::byte> where = bootstrap_->get(r, "address");
     addresses.emplace_back(reinterpret_cast<const char*>(where.data()), where.size());
   }
@@ -257,6 +263,19 @@ std::vector<int> job::distances() const {
   return levels;
 }
 
+void job::start_global() {
+  std::string unusable;
+  for (int r = 0; r < size() && unusable.empty(); ++r) {
+    const std::byte* theirs = views_[static_cast<std::size_t>(r)];
+    if (theirs != nullptr && theirs == views_[0]) continue;
+    unusable = "its addresses are not free at the same place in every worker (rank " + std::to_string(r) +
+               "); lower TOBI_GLOBAL_SIZE, or raise the limit of address space (ulimit -v).";
+  }
+  global_->start(
+      segment_, *heap_, *net_, control_->global, sizeof(control_block), control_->window, [this] { barrier(); },
+      std::move(unusable));
+}
+
 void job::start_worker() {
   choice_ = std::make_unique<tasks::victims>(rank(), distances(), static_cast<std::uint64_t>(rank()) + 1);
   if (!settings_.local_collection) {
@@ -265,7 +284,7 @@ void job::start_worker() {
   }
   tasks::this_worker().start({net_.get(), objects_.get(), incoming_.get(), &control_->window, &control_->board,
                               &control_->the, segment_.stack_low(), segment_.stack_high(), slot_memory_, choice_.get(),
-                              &hosts_, settings_.sched, settings_.task_stack_bytes,
+                              &hosts_, global_->memory(), settings_.sched, settings_.task_stack_bytes,
                               settings_.deque == base::deque_kind::the, settings_.stats, settings_.debug_migrate,
                               crowded_});
 }
@@ -305,6 +324,7 @@ void job::barrier() {
 
 void job::wait_a_little(unsigned spins) {
   transport_->progress();
+  if (global_->memory()->used) global_->memory()->serve();
   if (!crowded_ && spins < 2000) {
     arch::pause();
   } else if (spins < 4000) {
@@ -345,14 +365,27 @@ void job::root_ended(const void* result, std::uint64_t bytes, std::uint64_t fail
   if (kept == nullptr) base::fatal("the registered heap is full: no room for the root's result; raise TOBI_HEAP_SIZE.");
   *kept = {bytes, failure};
   if (bytes != 0) std::memcpy(kept + 1, result, bytes);
+  if (global_->memory()->used) global_->memory()->release();
   control_->notice.result = net_->here(kept).word;
   std::atomic_ref(control_->notice.epoch).store(epoch_, std::memory_order_release);
+}
+
+void job::coherent_barrier() {
+  pgas::memory& shared = *global_->memory();
+  if (shared.used) {
+    shared.nothing_held("barrier");
+    shared.release();
+  }
+  barrier();
+  if (shared.used) shared.acquire(0);
 }
 
 void job::run(const detail::root& what, void* result) {
   if (tasks::this_worker().inside_task()) {
     base::fatal("tobi::run was called inside a task; a program has one root at a time.", base::exit_usage);
   }
+  // What this worker has written outside of tasks, the root may read.
+  if (global_->memory()->shared()) coherent_barrier();
   run_began_ns_ = arch::now_ns();
   ++epoch_;
   if (rank() == 0) {
@@ -397,6 +430,7 @@ void job::take_result(const detail::root& what, void* result) {
   tasks::failure failed;
   if (head.failure != 0) net_->get(tasks::location{head.failure}, &failed, sizeof failed);
   barrier();  // everybody has read it, and nobody is stealing any more
+  if (global_->memory()->used) global_->memory()->acquire(0);
   tasks::this_worker().end_of_run();
   tasks::this_worker().count_run(arch::now_ns() - run_began_ns_);
   if (where.rank() == rank()) {

@@ -12,6 +12,7 @@
 #include "arch/topology.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/settings.hpp"
+#include "libcore/job/global.hpp"
 #include "libcore/job/trace.hpp"
 #include "libcore/task/fabric.hpp"
 #include "libcore/task/victims.hpp"
@@ -35,6 +36,7 @@ struct control_block {
   alignas(64) std::uint64_t arrived[barrier_rounds];  // barrier: generation that the partner of a round has reached
   alignas(64) statistics counted;                     // published for stats()
   alignas(64) trace_words trace;                      // TOBI_TRACE
+  alignas(64) global_words global;
   alignas(64) tasks::the_area the;
   alignas(64) tasks::incoming_area incoming;
 };
@@ -65,6 +67,8 @@ class job {
   void barrier();
   /// Of all workers together; and EACH of them by rank, unless it is null.
   statistics stats(statistics* each);
+  /// The barrier of programs: what was written to global memory before it is read after it.
+  void coherent_barrier();
   void reset_stats();
 
   /// On the worker where the root ended: keeps the result and starts to tell everybody.
@@ -75,6 +79,7 @@ class job {
   void choose_sizes();
   void make_memory();
   void exchange();
+  void start_global();
   void start_worker();
   void start_trace();
   void tell_others(int origin);
@@ -95,6 +100,7 @@ class job {
   std::unique_ptr<alloc::remote_objects> objects_;
   std::unique_ptr<tasks::fabric> net_;
   std::unique_ptr<tasks::incoming_frees> incoming_;  // null: local collection
+  std::unique_ptr<global> global_;
   std::unique_ptr<tasks::victims> choice_;
   std::uint64_t trace_bytes_ = 0;     // of each worker's ring, as rank 0 wants it; 0: nothing is traced
   std::unique_ptr<job_trace> trace_;  // null: nothing is traced
@@ -106,6 +112,7 @@ class job {
   std::array<std::uint64_t, 2> telling_{};  // source of the puts of the notice: result, epoch
   arch::core core_;                         // of this worker; no os_cpu: none in particular
   std::vector<arch::core> cores_;           // of each rank
+  std::vector<std::byte*> views_;           // of each rank: where its global memory is
   std::vector<int> nodes_;                  // of each rank
   std::vector<int> servers_;                // ranks that run no tasks
   std::vector<int> hosts_;                  // of each rank: its real node, which TOBI_NODES does not change

@@ -25,7 +25,7 @@ runtime::~runtime() { the_job.reset(); }
 int runtime::rank() const noexcept { return the_job->rank(); }
 int runtime::size() const noexcept { return the_job->size(); }
 int runtime::computing() const noexcept { return the_job->computing(); }
-void runtime::barrier() { need_job().barrier(); }
+void runtime::barrier() { need_job().coherent_barrier(); }
 statistics runtime::stats(statistics* each) { return need_job().stats(each); }
 void runtime::reset_stats() { need_job().reset_stats(); }
 std::string_view runtime::transport_name() const noexcept { return the_job->transport_name(); }

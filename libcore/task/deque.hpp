@@ -23,6 +23,7 @@ struct stolen {
   std::uintptr_t sp = 0;
   std::uintptr_t base = 0;
   int victim = -1;
+  std::uint64_t ticket = 0;                          // of the victim's global memory: see base::coherence
   std::uint64_t list = 0;                            // steal_result::context
   std::array<std::uint64_t, steal_phases> cycles{};  // steal_result::taken: by phase, as far as the deque knows
 

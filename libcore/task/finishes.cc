@@ -28,7 +28,7 @@ namespace {
 /// At the location that names the finish. The record comes first: the body waits for it.
 struct finish_object {
   record ended;
-  std::uint64_t strands;
+  std::uint64_t strands;   // {ended on other ranks than this object's:32, strands:32}
   std::uint64_t failures;  // the last one's location; they form a list
 };
 
@@ -36,6 +36,9 @@ location strands_of(std::uint64_t finish) noexcept {
   const location at{finish};
   return {at.rank(), at.offset() + offsetof(finish_object, strands)};
 }
+
+constexpr std::uint64_t strands_mask = 0xffffffffu;
+constexpr std::uint64_t one_elsewhere = strands_mask + 1;  // what ended there has released what it wrote
 
 constexpr std::uint64_t named_at_most = 3;
 
@@ -82,13 +85,17 @@ void worker::async_parted(std::uint64_t& handle_record, std::uint64_t finish) no
   handle_record = 0;
   net.fetch_add(strands_of(finish), 1);
   if (net.compare_swap(location{child}, 0, finish | waiter_is_finish) == 0) return;
-  // It has ended already. Our own strand is still counted, so this does not come to 0.
-  net.fetch_add(strands_of(finish), ~std::uint64_t{0});
+  // It has ended already, here or elsewhere. Our own strand is still counted, so this does not come to 0.
+  net.fetch_add(strands_of(finish), one_elsewhere - 1);
   free_object(location{child});
 }
 
 void worker::strand_ended(std::uint64_t finish) noexcept {
-  if (parts_.net->fetch_add(strands_of(finish), ~std::uint64_t{0}) != 1) return;
+  const bool here = parts_.net->is_local(location{finish});
+  // SC'23, figure 5: Release #2. The finish's body may be elsewhere; a body that is tied to this worker is not.
+  if (fences() && (sched_->moves_tasks() || !here)) parts_.memory->release();
+  const std::uint64_t before = parts_.net->fetch_add(strands_of(finish), (here ? 0 : one_elsewhere) - 1);
+  if ((before & strands_mask) != 1) return;
   complete(finish, record_status::value, nullptr, 0);
 }
 
@@ -114,15 +121,19 @@ void worker::finish_end(detail::scope_marker& marker) {
   // At 1 there is no strand but ours, and nobody who could make one: no atomic is needed to find that.
   const auto alone = [&] {
     return net.is_local(at) &&
-           std::atomic_ref(static_cast<finish_object*>(net.local(at))->strands).load(std::memory_order_acquire) == 1;
+           std::atomic_ref(static_cast<finish_object*>(net.local(at))->strands).load(std::memory_order_acquire) %
+                   one_elsewhere ==
+               1;
   };
-  if (!alone() && net.fetch_add(strands_of(finish), ~std::uint64_t{0}) != 1) {
+  if (!alone() && (net.fetch_add(strands_of(finish), ~std::uint64_t{0}) & strands_mask) != 1) {
     record copy;
     wait_for(finish, copy);
   }
   // Perhaps another process by now.
   finish_object ended;
   parts_.net->get(at, &ended, sizeof ended);
+  // SC'23, figure 5: Acquire #1. Strands that ended on the finish's rank were this worker's, unless the body has moved.
+  if (fences() && ((ended.strands & ~strands_mask) != 0 || !net.is_local(at))) parts_.memory->acquire(0);
   free_object(at);
   if (ended.failures != 0) throw_all(ended.failures);
 }

@@ -126,6 +126,7 @@ void worker::future_fail(future_name which, bool checked) noexcept {
 void worker::future_join(future_name which, void* value, std::uint32_t bytes) {
   must_be_made(which, "joined");
   keep_moving();
+  before_a_wait();
   record copy;
   bool done = false;
   if ((which.ticket & any_number_ticket) != 0) {
@@ -137,6 +138,7 @@ void worker::future_join(future_name which, void* value, std::uint32_t bytes) {
     if (shares < one_claim || copy.serial != serial_of(which)) joined_too_often(which);
   }
   if (!done) sched_->wait(which.record, copy);
+  acquire_from(copy);
   if (copy.status == record_status::error) throw_failure(which.record, copy);
   take_result(copy, value, bytes);
   consume(which.record, copy);

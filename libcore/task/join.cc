@@ -63,6 +63,9 @@ void worker::complete(std::uint64_t where, record_status status, const void* val
   const location at{where};
   record made;
   std::uint64_t elsewhere = 0;
+  // SC'23, figure 5: Release #2. Whoever joins may be elsewhere; a task that is tied to this worker is not.
+  const bool joined_here = !sched_->moves_tasks() && serial == 0 && net.is_local(at);
+  if (fences() && !joined_here) parts_.memory->release();
   made.status = status;
   made.by = static_cast<std::uint16_t>(net.rank());
   made.serial = serial;
@@ -175,7 +178,22 @@ bool worker::finished(std::uint64_t where, record& copy) {
 
 void worker::wait_for(std::uint64_t where, record& copy) {
   keep_moving();
+  before_a_wait();
   if (!finished(where, copy)) sched_->wait(where, copy);
+  // Perhaps another process by now; `this` is the worker there. `copy` is on the stack and moved along.
+  acquire_from(copy);
+}
+
+void worker::before_a_wait() noexcept {
+  if (!fences()) return;
+  parts_.memory->nothing_held("join");
+  parts_.memory->serve();
+}
+
+// SC'23, figure 5: Acquire #1. What a task wrote that ended on this worker is here: it was written through this cache,
+// or that task has acquired it by it.
+void worker::acquire_from(const record& copy) noexcept {
+  if (fences() && copy.by != parts_.net->rank()) parts_.memory->acquire(0);
 }
 
 void worker::suspend_for(std::uint64_t where, record& copy) {
@@ -259,6 +277,7 @@ void worker::abandon(std::uint64_t& handle_record) noexcept {
       poll();
       sched_yield();
     }
+    acquire_from(copy);
   } else {
     wait_for(where, copy);
   }

@@ -114,6 +114,7 @@ bool sched_child::steal(descriptor& child) {
   if (w_.steal(got) != steal_result::taken) return false;
   child = *reinterpret_cast<const descriptor*>(got.sp);
   w_.count_phases(got);
+  w_.acquire_stolen(got);
   child.stolen = 1;
   return true;
 }

@@ -92,7 +92,9 @@ bool steal_word::publish_one() noexcept {
   frame->die_record = newest_record_;
   frame->finish = records_.finish_at(*split_);
   const window_entry entry{index, entry_kind::in_place, split_[-1] - *split_, stack_high_ - *split_};
-  atomic(window_.entry[index % ring]).store(entry.pack(), std::memory_order_relaxed);
+  window_slot& shown = window_.slot[index % ring];
+  shown.ticket = records_.release_ticket();
+  atomic(shown.entry).store(entry.pack(), std::memory_order_relaxed);
 
   // I2: the compare-and-swap releases all of the above. It fails only when a thief moved top meanwhile.
   while (!change_word(seen, w.published())) {
@@ -176,7 +178,7 @@ steal_result steal_word::steal(int victim, stolen& got) {
     }
     return steal_result::empty;
   }
-  window_entry entry = window_entry::unpack(line_.entry[w.top % ring]);
+  window_entry entry = window_entry::unpack(line_.slot[w.top % ring].entry);
   if (!entry.fits(w.top, stack_bytes_)) return steal_result::lost_race;
 
   const auto frames_of = [&](const window_entry& e) {
@@ -190,18 +192,19 @@ steal_result steal_word::steal(int victim, stolen& got) {
               0};
   };
   mark = got.spent(steal_phase::empty_check, mark);
-  const std::uint64_t guess = line_.entry[w.top % ring];
+  const std::uint64_t guess = line_.slot[w.top % ring].entry;
   const op claim[] = {
       {op_kind::compare_swap, true, heap, at, &found_, 8, w.claimed().pack(), line_.word},
-      {op_kind::get, false, heap, at + offsetof(steal_window, entry) + w.top % ring * 8, &entry_now_, 8, 0, 0},
+      {op_kind::get, false, heap, at + offsetof(steal_window, slot) + w.top % ring * sizeof(window_slot), &slot_now_,
+       sizeof slot_now_, 0, 0},
       frames_of(entry),
   };
   net_.post(victim, claim);
   net_.complete(victim);
   if (found_ != line_.word) return steal_result::lost_race;
-  if (entry_now_ != guess) [[unlikely]] {
+  if (slot_now_.entry != guess) [[unlikely]] {
     // The line gave us W from after, and the entry from before, the owner took this index back and published it anew.
-    entry = window_entry::unpack(entry_now_);
+    entry = window_entry::unpack(slot_now_.entry);
     const op again = frames_of(entry);
     net_.post(victim, {&again, 1});
     net_.complete(victim);
@@ -219,6 +222,7 @@ steal_result steal_word::steal(int victim, stolen& got) {
   got.spent(steal_phase::unlock, mark);
   got.sp = sp;
   got.base = sp + entry.bytes;
+  got.ticket = slot_now_.ticket;
   return steal_result::taken;
 }
 

@@ -17,8 +17,8 @@
 //   I1  top only grows, by a thief's successful compare-and-swap; split changes only by the owner's. So each index is
 //   taken once,
 //       by a thief or by the owner.
-//   I2  an entry, its frame's record and die_record are written before the W that shows them (release), and read after
-//   it
+//   I2  an entry, its ticket, its frame's record and die_record are written before the W that shows them (release), and
+//   read after it
 //       (acquire, or the order of the chain); the frames do not change while top <= index.
 //   I3  a slot of the ring is written again only after the entry that it held was acknowledged or taken back.
 //   I4  the owner lets other frames into its region only when every taken entry is acknowledged (quiet()).
@@ -42,6 +42,8 @@ class record_source {
     (void)sp;
     return 0;
   }
+  /// What the thief of an entry that is shown now must wait for; 0: nothing.
+  virtual std::uint64_t release_ticket() noexcept { return 0; }
 };
 
 class steal_word final : public deque {
@@ -89,7 +91,7 @@ class steal_word final : public deque {
   // Thief's buffers, which operations may name until they are complete.
   alignas(64) steal_window line_{};
   std::uint64_t found_ = 0;
-  std::uint64_t entry_now_ = 0;
+  window_slot slot_now_{};
   std::uint64_t ack_ = 0;
 };
 

@@ -30,6 +30,8 @@ std::uint64_t worker::evacuate(std::uintptr_t sp, std::uintptr_t base, std::uint
     base::fatal("the registered heap is full: no room to evacuate a stack of " + std::to_string(base - sp) +
                 " bytes; raise TOBI_HEAP_SIZE.");
   }
+  // SC'23, figure 5: Release #3. Who resumes the task may be elsewhere, unless it waits in this worker's own queue.
+  if (fences() && sched_->moves_at_joins()) parts_.memory->release();
   const std::uint64_t where = parts_.net->here(saved).word;
   *saved = image{sp, base - sp, die_record, 0, 0, scopes_.at(sp), image_mark ^ where};
   std::memcpy(saved + 1, reinterpret_cast<const void*>(sp), base - sp);
@@ -51,6 +53,8 @@ std::uintptr_t worker::restore(location where, std::uint64_t& next) {
   net.get({where.rank(), where.offset() + sizeof head}, reinterpret_cast<void*>(head.sp), head.bytes);
   free_object(where);
   deque_->reset(base, head.die_record);
+  // What it wrote before it was suspended elsewhere was released there.
+  if (fences() && !net.is_local(where)) parts_.memory->acquire(0);
   return head.sp;
 }
 

@@ -65,8 +65,10 @@ void the::forked() noexcept {
                 " forks are nested on one worker, which the THE deque cannot hold; use TOBI_DEQUE=steal_word.");
   }
   const window_entry entry{tail, entry_kind::in_place, hot_.bottom[-2] - sp, stack_high_ - sp};
-  atomic(area_.entry[tail % the_area::entries]).store(entry.pack(), std::memory_order_relaxed);
-  // Release: the entry and its frame are there before the tail says so.
+  window_slot& shown = area_.slot[tail % the_area::entries];
+  shown.ticket = records_.release_ticket();
+  atomic(shown.entry).store(entry.pack(), std::memory_order_relaxed);
+  // Release: the entry, its ticket and its frame are there before the tail says so.
   atomic(area_.tail).store(tail + 1, std::memory_order_release);
   ++counters_.published;
 }
@@ -162,9 +164,9 @@ steal_result the::steal(int victim, stolen& got) {
   }
 
   const std::uint64_t slot = seen_[1] % the_area::entries;
-  const op fetch = get_op(heap, at + offsetof(the_area, entry) + slot * 8, &entry_, 8);
+  const op fetch = get_op(heap, at + offsetof(the_area, slot) + slot * sizeof(window_slot), &slot_, sizeof slot_);
   round_trip({&fetch, 1});
-  const window_entry entry = window_entry::unpack(entry_);
+  const window_entry entry = window_entry::unpack(slot_.entry);
   const std::uintptr_t sp = stack_high_ - entry.offset;
   mark = got.spent(steal_phase::steal, mark);
   const op copy = get_op(net_.stack(victim), stack_bytes_ - entry.offset, reinterpret_cast<void*>(sp), entry.bytes);
@@ -174,6 +176,7 @@ steal_result the::steal(int victim, stolen& got) {
   got.spent(steal_phase::unlock, mark);
   got.sp = sp;
   got.base = sp + entry.bytes;
+  got.ticket = slot_.ticket;
   return steal_result::taken;
 }
 

@@ -25,7 +25,7 @@ struct the_area {
   std::uint64_t tail;
   std::uint64_t ready;  // a list of suspended tasks that can run, or 0: see ready.hpp
   std::uint64_t unused[4];
-  std::uint64_t entry[entries];
+  window_slot slot[entries];
 };
 
 class the final : public deque {
@@ -68,7 +68,7 @@ class the final : public deque {
   std::uint64_t seen_[4]{};  // lock, head, tail, ready
   std::uint64_t found_ = 0;
   std::uint64_t head_ = 0;
-  std::uint64_t entry_ = 0;
+  window_slot slot_{};
   std::uint64_t released_ = 0;  // what the unwaited release found
 };
 

@@ -2,6 +2,7 @@
 //
 //   W = {tag:16, top:24, split:24}      thieves may take top .. split-1; everything changes it by compare-and-swap
 //   entry = {seq:16, kind:2, bytes:23, offset:23}, bytes and offset in units of 16, offset below the stack's top
+//   ticket: what the entry's thief must wait for before it reads global memory; 0: nothing
 //
 // Indices grow with every publication that lasts, modulo 2^24, and name ring slots modulo `ring`. An entry is one word,
 // so that a remote read takes it whole; its seq is the low bits of its index, so that most readings whose words come
@@ -21,18 +22,23 @@ inline constexpr std::size_t entry_unit = 16;
 inline constexpr std::size_t stack_limit = entry_unit << 23;  // 128 MiB: what 23 bits of units reach
 
 /// Bits of the doorbell word. Each is a byte of its own, so that a put can set it without an atomic.
-enum class bell : std::uint8_t { publish = 0, sticky = 7 };
+enum class bell : std::uint8_t { publish = 0, release = 1, held = 2, sticky = 7 };
+
+/// An entry and its ticket, side by side: who reads the entry again behind his claim has the ticket with it.
+struct window_slot {
+  std::uint64_t entry;
+  std::uint64_t ticket;
+};
 
 struct alignas(64) steal_window {
   // What thieves read, in one get.
-  std::uint64_t word;         // W
-  std::uint64_t entry[ring];  // of the indices top .. split-1, at index % ring
-  std::uint64_t busy;         // 1: the owner runs a task, so ringing makes sense
-  std::uint64_t doorbell;     // bell bytes; the owner looks at each fork
-  std::uint64_t ready;        // a list of suspended tasks that can run, or 0: see ready.hpp
+  std::uint64_t word;      // W
+  std::uint64_t busy;      // 1: the owner runs a task, so ringing makes sense
+  std::uint64_t doorbell;  // bell bytes; the owner looks at each fork
+  std::uint64_t ready;     // a list of suspended tasks that can run, or 0: see ready.hpp
+  window_slot slot[ring];  // of the indices top .. split-1, at index % ring
   // What thieves write.
   std::uint64_t ack[ring];  // index + 1 of the last entry copied out of this slot
-  std::uint64_t unused[4];
 };
 static_assert(sizeof(steal_window) == 128);
 inline constexpr std::size_t window_line_bytes = offsetof(steal_window, ack);

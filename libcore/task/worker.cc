@@ -158,6 +158,7 @@ void worker::settle() noexcept {
   // A thief that claimed a frame of this region may not have copied it yet. It needs nothing of us for that.
   for (unsigned spins = 0; !deque_->quiet(); ++spins) {
     parts_.net->transport().progress();
+    if (fences()) parts_.memory->serve();
     if (parts_.oversubscribed || spins > 1000) {
       sched_yield();
     } else {
@@ -261,6 +262,11 @@ void worker::count_phases(const stolen& got) noexcept {
   if (tracing != nullptr) tracing->steal_ends(got.victim, steal_result::taken, tracer::now(), got);
 }
 
+// SC'23, figure 5: Acquire #2. A ticket also comes to a worker that has not used global memory itself.
+void worker::acquire_stolen(const stolen& got) noexcept {
+  if (parts_.memory != nullptr && (fences() || got.ticket != 0)) parts_.memory->acquire(got.ticket);
+}
+
 bool worker::steal_once() {
   stolen got;
   const steal_result result = steal(got);
@@ -273,6 +279,7 @@ bool worker::steal_once() {
   scopes_.entered(frame->finish);
   got.spent(steal_phase::resume, mark);
   count_phases(got);
+  acquire_stolen(got);
   begin_task();
   tobi_enter(got.sp);
   after_leave();
@@ -293,6 +300,7 @@ bool worker::idle(unsigned& attempts) noexcept {
   ++attempts;
   if (parts_.incoming != nullptr) parts_.incoming->collect();
   parts_.net->transport().progress();
+  if (fences()) parts_.memory->serve();
   if (!parts_.oversubscribed) {
     if (attempts < eager_attempts) {
       for (unsigned i = 0; i < (attempts < 32 ? attempts : 32); ++i) arch::pause();
@@ -317,6 +325,10 @@ void worker::keep_moving() noexcept {
 
 void worker::on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept {
   keep_moving();
+  if (fences()) {
+    parts_.memory->nothing_held("fork");
+    parts_.memory->serve();
+  }
   if (parts_.count_forks) ++counts_.forks;
   ready_.show();
   if (parts_.debug_migrate) {
@@ -332,6 +344,7 @@ void worker::on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept {
 void worker::poll() noexcept {
   parts_.net->transport().progress();
   ready_.show();
+  if (fences()) parts_.memory->serve();
   if (inside_task_) deque_->serve();
 }
 
@@ -357,6 +370,7 @@ void worker::on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noex
 void worker::complete_task(std::uint64_t where, std::uint64_t a, std::uint64_t b) noexcept {
   const std::uint64_t failed = std::exchange(pending_failure_, 0);
   const std::uint32_t large = std::exchange(large_bytes_, 0);
+  if (fences()) parts_.memory->nothing_held("task's end");
   if (where != 0) {
     if (failed != 0) {
       complete(where, record_status::error, &failed, sizeof failed);

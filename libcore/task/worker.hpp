@@ -22,6 +22,7 @@
 #include "alloc/heap.hpp"
 #include "alloc/remote_objects.hpp"
 #include "arch/context.hpp"
+#include "libcore/base/coherence.hpp"
 #include "libcore/task/deque.hpp"
 #include "libcore/task/fabric.hpp"
 #include "libcore/task/incoming_frees.hpp"
@@ -52,6 +53,7 @@ struct worker_parts {
   std::uintptr_t* slot_memory;
   victims* choice;
   const std::vector<int>* hosts;  // of each rank: where clocks agree
+  base::coherence* memory;        // the fences of the global memory; null: there is none
   base::sched_kind sched;
   std::size_t task_stack_bytes;  // of a task that has a stack of its own
   bool use_the;                  // the paper's THE deque instead of the default
@@ -119,6 +121,9 @@ class worker final : public record_source {
   /// its place.
   steal_result steal(stolen& got);
   void count_phases(const stolen& got) noexcept;
+  /// Of what was taken: it may read what its victim had written. Not before its frames or descriptor are in place:
+  /// until it returns this worker serves releases itself.
+  void acquire_stolen(const stolen& got) noexcept;
   /// Whether the record at WHERE is done; if so COPY is what it says.
   bool finished(std::uint64_t where, record& copy);
   std::uint64_t need_record();
@@ -149,6 +154,7 @@ class worker final : public record_source {
   std::uint64_t make_record() noexcept override;
   void drop_record(std::uint64_t record) noexcept override;
   [[nodiscard]] std::uint64_t finish_at(std::uintptr_t sp) const noexcept override { return scopes_.at(sp); }
+  std::uint64_t release_ticket() noexcept override { return fences() ? parts_.memory->release_lazily() : 0; }
 
   void free_object(location where) noexcept;
   [[nodiscard]] statistics counted() const noexcept;
@@ -170,6 +176,8 @@ class worker final : public record_source {
   [[nodiscard]] std::uintptr_t protected_from() const noexcept { return protected_from_; }
 
  private:
+  /// Whether global memory is in use here, so that its fences mean something.
+  [[nodiscard]] bool fences() const noexcept { return parts_.memory != nullptr && parts_.memory->used; }
   enum class left : std::uint8_t { died, suspended, forked };
 
   // worker.cc: the scheduler
@@ -195,6 +203,8 @@ class worker final : public record_source {
                 std::uint32_t serial = 0) noexcept;
   bool look(std::uint64_t where, std::uint64_t& shares, record& copy);
   void wait_for(std::uint64_t where, record& copy);
+  void before_a_wait() noexcept;
+  void acquire_from(const record& copy) noexcept;
   // finishes.cc
   void strand_ended(std::uint64_t finish) noexcept;
   [[noreturn]] void throw_all(std::uint64_t failures);

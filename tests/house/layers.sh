@@ -23,6 +23,7 @@ layer bootstrap 'bootstrap/|libcore/base/' bootstrap
 layer transports 'transports/|libcore/base/|arch/' transports
 layer alloc 'alloc/|libcore/base/|arch/|transports/transport.hpp' alloc
 layer task 'libcore/task/|alloc/|libcore/base/|arch/|transports/transport.hpp|tobi/' libcore/task
+layer pgas 'libcore/pgas/|alloc/|libcore/base/|arch/|transports/transport.hpp|tobi/' libcore/pgas
 layer 'public headers' 'tobi/' libcore/include
 layer 'examples' 'tobi/' tools/examples
 layer 'tobi-perf' 'tobi/|tools/perf/|tools/plot/|transports/transport.hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/perf

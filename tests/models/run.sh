@@ -43,4 +43,9 @@ expect_right standstill "$m/standstill.pml"
 expect_wrong standstill-one-round "$m/standstill.pml" 's/read_all(sum2, diff2, ok);/sum2 = sum1; diff2 = diff1;/'
 expect_wrong standstill-without-counters "$m/standstill.pml" 's/sum1 == sum2 \&\& diff2 == 0/sum1 == sum2/'
 expect_wrong standstill-counts-before-it-leaves "$m/standstill.pml" 's/:: state\[me\] % 2 == 0 -> state\[me\]++/:: false -> skip/'
+expect_right lazy_release "$m/lazy_release.pml"
+expect_wrong lazy_release-epoch-before-flush "$m/lazy_release.pml" 's/^     (in_flight == 0);.*$//'
+expect_wrong lazy_release-ticket-of-this-epoch "$m/lazy_release.pml" 's/(dirty -> epoch + 1 : 0)/(dirty -> epoch : 0)/'
+expect_wrong lazy_release-nobody-asks "$m/lazy_release.pml" 's/asked = true; requests++/asked = true/'
+expect_wrong lazy_release-idle-owner-does-not-poll "$m/lazy_release.pml" 's/^  :: bell -> serve()$//'
 exit $failed

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <tobi/tobi.hpp>
 #include <utility>
@@ -21,7 +22,7 @@ using environment = std::initializer_list<std::pair<const char*, const char*>>;
 
 /// BODY(rt) runs on every worker; what it answers on a rank is that process's exit status.
 template <class Body>
-outcome in_job(int workers, environment env, Body body,
+outcome in_job(int workers, std::span<const std::pair<const char*, const char*>> env, Body body,
                const std::vector<std::pair<const char*, const char*>>& more = {}) {
   int said[2];
   if (pipe(said) != 0) return {};
@@ -49,4 +50,8 @@ outcome in_job(int workers, environment env, Body body,
   waitpid(child, &how, 0);
   o.status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
   return o;
+}
+template <class Body>
+outcome in_job(int workers, environment env, Body body) {
+  return in_job(workers, std::span(env.begin(), env.size()), body);
 }

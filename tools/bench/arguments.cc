@@ -73,8 +73,9 @@ void tree_options(CLI::App& app, arguments& a) {
   if (e.get_name() == "RequiredError") {
     const std::vector<std::string> unknown = app.remaining(true);
     const char* choices =
-        peers.parsed() ? "fib, uts"
-                       : "fib, btc, nqueens, uts, pfor, recpfor, lcs, frames, fork-cost, space, steal-breakdown, peers";
+        peers.parsed()
+            ? "fib, uts"
+            : "fib, btc, nqueens, uts, pfor, recpfor, lcs, cilksort, frames, fork-cost, space, steal-breakdown, peers";
     if (unknown.empty() || unknown.front().starts_with('-')) refuse(fmt::format("name a program first: {}", choices));
     refuse(fmt::format("{} is not one of {}", unknown.front(), choices));
   }
@@ -95,11 +96,11 @@ void check_tree(const tree& t) {
 }
 
 // The subcommands share one --n, and the last one's default would be everybody's.
-void take_default(const CLI::App& app, const std::string& chosen, std::uint64_t& n) {
+void take_default(const CLI::App& app, const std::string& chosen, const char* name, std::uint64_t& value) {
   const CLI::App* sub = app.get_subcommand(chosen);
   if (!sub->parsed()) return;
-  const CLI::Option* option = sub->get_option_no_throw("--n");
-  if (option != nullptr && option->count() == 0) n = std::stoull(option->get_default_str());
+  const CLI::Option* option = sub->get_option_no_throw(name);
+  if (option != nullptr && option->count() == 0) value = std::stoull(option->get_default_str());
 }
 
 // Answers that do not fit 64 bits are not computed.
@@ -138,7 +139,19 @@ arguments parse(int argc, char** argv) {
   auto* lcs = app.add_subcommand("lcs", "longest common subsequence, by futures");
   lcs->add_option("--n", a.n, "bytes of each string")->default_val(8192)->check(CLI::Range(1, 1 << 20));
   lcs->add_option("--c", a.c, "side of the blocks that are not split")->default_val(512)->check(CLI::Range(1, 1024));
-  for (CLI::App* sub : {fib, btc, nqueens, uts, pfor, recpfor, lcs}) run_options(*sub, a);
+  auto* cilksort = app.add_subcommand("cilksort", "sort 4-byte integers in global memory");
+  const auto count_of = CLI::AsSizeValue(true);  // 10M is ten million
+  const auto size_of = CLI::AsSizeValue(false);
+  cilksort->add_option("--n", a.n, "elements, such as 10M")
+      ->default_val(1'000'000)
+      ->transform(count_of)
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+  cilksort->add_option("--cutoff", a.cutoff, "elements of a leaf")
+      ->default_val(16384)
+      ->check(CLI::Range(std::uint64_t{16}, std::uint64_t{1} << 40));
+  cilksort->add_option("--chunk", a.chunk, "bytes dealt to each worker in turn (default: one equal part each)")
+      ->transform(size_of);
+  for (CLI::App* sub : {fib, btc, nqueens, uts, pfor, recpfor, lcs, cilksort}) run_options(*sub, a);
 
   auto* frames = app.add_subcommand("frames", "fib in frames on the heap, as X10 has them, and in place; in turn");
   frames->add_option("--n", a.n, "which number")->default_val(27)->check(CLI::Range(2, 45));
@@ -182,7 +195,7 @@ arguments parse(int argc, char** argv) {
 
   a.peers = peers->parsed();
   if (a.peers && peers_fib->count("--repeat") + peers_uts->count("--repeat") == 0) a.repeat = 5;
-  for (const CLI::App* sub : {fib, btc, nqueens, uts, pfor, recpfor, lcs, peers_fib, peers_uts}) {
+  for (const CLI::App* sub : {fib, btc, nqueens, uts, pfor, recpfor, lcs, cilksort, peers_fib, peers_uts}) {
     if (sub->parsed()) a.app = sub->get_name();
   }
   for (const CLI::App* sub : measures) {
@@ -191,7 +204,8 @@ arguments parse(int argc, char** argv) {
     a.measure = true;
     if (sub->count("--repeat") == 0) a.repeat = 5;
   }
-  take_default(app, a.app, a.n);
+  take_default(app, a.app, "--n", a.n);
+  take_default(app, a.app, "--cutoff", a.cutoff);
   if (a.app == "uts") {
     const bool own_flags =
         uts->parsed() && uts->count_all() > 1 && a.tree_name.empty() &&
@@ -216,6 +230,7 @@ std::string describe(const arguments& a) {
   if (a.app == "btc") return fmt::format("depth={} iter={}", a.depth, a.iter);
   if (a.app == "pfor" || a.app == "recpfor") return fmt::format("n={} k={} m={}us", a.n, a.k, a.m);
   if (a.app == "lcs") return fmt::format("n={} c={}", a.n, a.c);
+  if (a.app == "cilksort") return fmt::format("n={} cutoff={} chunk={}", a.n, a.cutoff, a.chunk);
   if (a.app == "nqueens" && a.cutoff != 0) return fmt::format("n={} cutoff={}", a.n, a.cutoff);
   if (a.app != "uts") return fmt::format("n={}", a.n);
   if (!a.tree_name.empty()) return "tree=" + a.tree_name;

@@ -9,7 +9,7 @@
 namespace tobi_bench {
 
 struct arguments {
-  std::string app;  // fib, btc, uts, nqueens, pfor, recpfor, lcs; or a measurement
+  std::string app;  // fib, btc, uts, nqueens, pfor, recpfor, lcs, cilksort; or a measurement
   bool peers = false;
   std::string only;  // peers: run this one peer and print its seconds (the child process of a measurement)
 
@@ -23,12 +23,13 @@ struct arguments {
   bool efficiency = false;
 
   bool measure = false;         // frames, fork-cost, space, steal-breakdown
-  std::uint64_t n = 0;          // fib, nqueens; pfor, recpfor: iterations; lcs: bytes
+  std::uint64_t n = 0;          // fib, nqueens; pfor, recpfor: iterations; lcs: bytes; cilksort: elements
   std::uint64_t k = 5;          // pfor, recpfor: loops
   double m = 10;                // pfor, recpfor: microseconds an iteration
   std::uint64_t rounds = 1;     // the same, in rounds of compute()
   std::uint64_t c = 512;        // lcs: side of the blocks that are not split
-  std::uint64_t cutoff = 0;     // nqueens: rows at the end that make no tasks
+  std::uint64_t cutoff = 0;     // nqueens: rows at the end that make no tasks; cilksort: elements of a leaf
+  std::uint64_t chunk = 0;      // cilksort: bytes dealt to a worker at a time; 0: equal parts
   std::uint64_t iso_stack = 0;  // space
   std::uint64_t depth = 0;
   std::uint64_t iter = 1;

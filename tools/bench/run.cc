@@ -41,6 +41,10 @@ answer run_parallel(const arguments& a) {
   if (a.app == "pfor") return {tobi::run([=] { return parallel::pfor(k, n, rounds); }), {}};
   if (a.app == "recpfor") return {tobi::run([=] { return parallel::recpfor(k, n, rounds); }), {}};
   if (a.app == "lcs") return {tobi::run([] { return parallel::lcs(); }), {}};
+  if (a.app == "cilksort") {
+    tobi::run([=] { parallel::cilksort(cutoff); });
+    return {a.n, {}};
+  }
   const tree_count found = tobi::run([] { return parallel::uts(); });
   return {found.nodes, found};
 }
@@ -52,6 +56,10 @@ answer run_elided(const arguments& a) {
   if (a.app == "pfor") return {elided::pfor(a.k, a.n, a.rounds), {}};
   if (a.app == "recpfor") return {elided::recpfor(a.k, a.n, a.rounds), {}};
   if (a.app == "lcs") return {elided::lcs(), {}};
+  if (a.app == "cilksort") {
+    elided::cilksort(a.cutoff);
+    return {a.n, {}};
+  }
   const tree_count found = elided::uts();
   return {found.nodes, found};
 }
@@ -65,7 +73,9 @@ double seconds_of(F f) {
 
 double time_elided(const arguments& a, answer& got) {
   double seconds = 0;
+  if (a.app == "cilksort") elided::cilksort_fill();
   on_deep_stack([&] { seconds = seconds_of([&] { got = run_elided(a); }); });
+  if (a.app == "cilksort" && a.verify && !elided::cilksort_sorted()) got.result = 0;
   return seconds;
 }
 
@@ -80,6 +90,7 @@ nlohmann::ordered_json params_of(const arguments& a) {
   if (a.app == "nqueens") return {{"n", a.n}, {"cutoff", a.cutoff}};
   if (a.app == "pfor" || a.app == "recpfor") return {{"n", a.n}, {"k", a.k}, {"m_us", a.m}, {"rounds", a.rounds}};
   if (a.app == "lcs") return {{"n", a.n}, {"c", a.c}};
+  if (a.app == "cilksort") return {{"n", a.n}, {"cutoff", a.cutoff}, {"chunk", a.chunk}};
   if (a.app != "uts") return {{"n", a.n}};
   if (!a.tree_name.empty()) return {{"tree", a.tree_name}};
   const tree& t = a.shape;
@@ -172,9 +183,13 @@ struct work {
 };
 work work_of(const arguments& a, const answer& got) {
   if (a.app == "fib") return {fib_forks(a.n), "Mforks/s"};
+  const char* const unit = a.app == "uts"        ? "Mnodes/s"
+                           : a.app == "btc"      ? "Mtasks/s"
+                           : a.app == "cilksort" ? "Melements/s"
+                                                 : "Msolutions/s";
   if (a.app == "lcs") return {static_cast<double>(a.n) * static_cast<double>(a.n), "Mcells/s"};
   if (a.app == "pfor" || a.app == "recpfor") return {static_cast<double>(got.result), "Mleaves/s"};
-  return {static_cast<double>(got.result), a.app == "uts" ? "Mnodes/s" : a.app == "btc" ? "Mtasks/s" : "Msolutions/s"};
+  return {static_cast<double>(got.result), unit};
 }
 
 void print_heading(const arguments& a, const setting& where) {
@@ -225,17 +240,20 @@ bool accept(const arguments& a, const answer& got, std::optional<bool>& verified
   return true;
 }
 
-// In every process, before the run.
-void prepare(const arguments& a) {
-  parallel::uts_prepare(a.shape);
+// In every process, before the run: what the elision needs, and what the tasks need as well.
+void prepare_elided(const arguments& a) {
   elided::uts_prepare(a.shape);
-  if (a.app != "lcs") return;
-  parallel::lcs_prepare(a.n, a.c);
-  elided::lcs_prepare(a.n, a.c);
+  if (a.app == "cilksort") elided::cilksort_prepare(a.n, a.chunk);
+  if (a.app == "lcs") elided::lcs_prepare(a.n, a.c);
+}
+void prepare_parallel(const arguments& a) {
+  parallel::uts_prepare(a.shape);
+  if (a.app == "cilksort") parallel::cilksort_prepare(a.n, a.chunk);
+  if (a.app == "lcs") parallel::lcs_prepare(a.n, a.c);
 }
 
 int run_serially(const arguments& a) {
-  prepare(a);
+  prepare_elided(a);
   const std::optional<ideal> best = ideal_of(a);
   bool right = true;
   for (int i = -a.warmup; i < a.repeat; ++i) {
@@ -288,13 +306,15 @@ int run_app(const arguments& asked) {
   progress shown(a.progress && !a.json, a);
   tobi::runtime rt(tobi::options{.workers = a.workers});
   progress_word = shown.word(rt.rank());
-  prepare(a);
+  prepare_parallel(a);
+  if (a.efficiency && rt.rank() == 0) prepare_elided(a);
   const setting where{rt.computing(), rt.size() - rt.computing(), std::string(rt.transport_name()),
                       std::string(rt.sched_name()), std::string(rt.deque_name())};
 
   bool right = true;
   std::vector<run_report> runs;
   for (int i = -a.warmup; i < a.repeat; ++i) {
+    if (a.app == "cilksort") tobi::run([] { parallel::cilksort_fill(); });
     rt.reset_stats();
     run_report r{};
     r.best = best;
@@ -303,6 +323,7 @@ int run_app(const arguments& asked) {
     shown.stop();
     r.each_worker.resize(static_cast<std::size_t>(rt.size()));
     r.stats = rt.stats(r.each_worker.data());
+    if (a.app == "cilksort" && a.verify && !tobi::run([] { return parallel::cilksort_sorted(); })) r.got.result = 0;
     if (rt.rank() == 0) {
       right = accept(a, r.got, r.verified) && right;
       if (a.efficiency && i >= 0) {

@@ -1,9 +1,13 @@
 // Everything of Tobiuo that a program includes.
 #pragma once
 
+#include "tobi/checkout.hpp"
 #include "tobi/error.hpp"
 #include "tobi/finish.hpp"
 #include "tobi/future.hpp"
+#include "tobi/global_memory.hpp"
+#include "tobi/global_ptr.hpp"
+#include "tobi/global_vector.hpp"
 #include "tobi/parallel.hpp"
 #include "tobi/runtime.hpp"
 #include "tobi/statistics.hpp"

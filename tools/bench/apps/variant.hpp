@@ -56,6 +56,12 @@ std::uint64_t recpfor(std::uint64_t k, std::uint64_t n, std::uint64_t rounds);
 /// Every process calls it before the run: strings of N bytes, blocks of C x C without further tasks.
 void lcs_prepare(std::uint64_t n, std::uint64_t c);
 std::uint64_t lcs();
+/// Every process calls it before the first run: an array of N elements in chunks of CHUNK_BYTES (0: one each). The root
+/// task then calls cilksort_fill(), cilksort(), and cilksort_sorted(): whether the array is what it must be.
+void cilksort_prepare(std::uint64_t n, std::uint64_t chunk_bytes);
+void cilksort_fill();
+void cilksort(std::uint64_t cutoff);
+bool cilksort_sorted();
 }  // namespace parallel
 
 namespace elided {
@@ -72,6 +78,12 @@ std::uint64_t recpfor(std::uint64_t k, std::uint64_t n, std::uint64_t rounds);
 /// Every process calls it before the run: strings of N bytes, blocks of C x C without further tasks.
 void lcs_prepare(std::uint64_t n, std::uint64_t c);
 std::uint64_t lcs();
+/// Every process calls it before the first run: an array of N elements in chunks of CHUNK_BYTES (0: one each). The root
+/// task then calls cilksort_fill(), cilksort(), and cilksort_sorted(): whether the array is what it must be.
+void cilksort_prepare(std::uint64_t n, std::uint64_t chunk_bytes);
+void cilksort_fill();
+void cilksort(std::uint64_t cutoff);
+bool cilksort_sorted();
 }  // namespace elided
 
 }  // namespace tobi_bench

@@ -1,0 +1,355 @@
+#include "libcore/pgas/cache.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <string>
+
+#include "libcore/base/log.hpp"
+
+namespace tobi::pgas {
+
+namespace {
+
+const char* name_of(access how) noexcept {
+  return how == access::read ? "read" : how == access::write ? "write" : "read_write";
+}
+
+std::string described(std::uintptr_t at, std::size_t bytes, access how) {
+  char address[32];
+  std::snprintf(address, sizeof address, "%#zx", static_cast<std::size_t>(at));
+  return std::to_string(bytes) + " bytes at " + address + " (" + name_of(how) + ")";
+}
+
+}  // namespace
+
+cache::cache(const cache_parts& parts)
+    : parts_(parts),
+      base_(reinterpret_cast<std::uintptr_t>(parts.addresses->base())),
+      view_bytes_(parts.addresses->bytes()),
+      block_(parts.block_bytes),
+      mask_(parts.block_bytes - 1),
+      shift_(static_cast<unsigned>(std::countr_zero(parts.block_bytes))),
+      keep_(parts.policy != base::cache_policy::none),
+      table_(view_bytes_ >> shift_),
+      slots_(first_slot) {}
+
+// Made when the first block needs one: a job on one node, with its memory in large pieces, never does.
+void cache::make_slots() {
+  const std::size_t cache_wanted = std::max<std::size_t>(parts_.cache_bytes >> shift_, 1);
+  // Each block that is mapped somewhere in the reservation may split it: two entries (SC'23, section 4.3.2).
+  if (maps_left_ < 2 * cache_wanted + 2) {
+    base::fatal("a cache of " + std::to_string(cache_wanted) + " blocks may need " + std::to_string(2 * cache_wanted) +
+                " kernel mappings and only " + std::to_string(maps_left_) +
+                " are left for the global memory; raise vm.max_map_count or TOBI_MAP_LIMIT, or lower TOBI_CACHE_SIZE.");
+  }
+  maps_left_ -= 2 * cache_wanted;
+  // Half of the rest is for homes that come and go, the other half for those that stay.
+  const std::size_t home_wanted = std::min<std::size_t>(maps_left_ / 4, std::size_t{1} << 15);
+  maps_left_ -= 2 * home_wanted;
+  cache_blocks_ = static_cast<std::uint32_t>(cache_wanted);
+  home_blocks_ = static_cast<std::uint32_t>(home_wanted);
+  slots_.resize(first_slot + cache_blocks_ + home_blocks_);
+  cache_lru_ = lru_list(first_slot, cache_blocks_);
+  home_lru_ = lru_list(first_slot + cache_blocks_, home_blocks_);
+}
+
+void cache::leave(slot& s) noexcept {
+  if (s.block == no_block) return;
+  table_[s.block] = nowhere;
+  s.block = no_block;
+  s.state = static_cast<std::uint8_t>(s.state & is_cache);
+  ++counts_.evictions;
+}
+
+std::uint32_t cache::take_cache_slot() {
+  if (pool_ == nullptr) {
+    pool_ = parts_.take_pool(static_cast<std::size_t>(cache_blocks_) << shift_);
+    if (pool_ == nullptr) {
+      base::fatal("out of global memory: the registered heap has no room for a cache of " +
+                  base::format_size(parts_.cache_bytes) + "; raise TOBI_HEAP_SIZE or lower TOBI_CACHE_SIZE.");
+    }
+  }
+  // Evictable is who is neither in use, nor dirty, nor on the way.
+  const auto free = [this](std::uint32_t id) {
+    const slot& s = slots_[id];
+    return s.references == 0 && s.dirty.empty() && (s.state & (fetching | storing)) == 0;
+  };
+  std::uint32_t id = cache_lru_.find(free);
+  if (id == lru_list::none) {
+    finish();
+    settle();
+    write_back();
+    id = cache_lru_.find(free);
+  }
+  if (id == lru_list::none) {
+    base::fatal("the cache of " + std::to_string(cache_blocks_) + " blocks is full of checkouts that are held (" +
+                std::to_string(held_.size()) + " of them, the newest of " +
+                described(held_.newest().at, held_.newest().bytes, held_.newest().how) +
+                "); check in earlier, or raise TOBI_CACHE_SIZE.");
+  }
+  slot& s = slots_[id];
+  leave(s);
+  s.valid.clear();
+  s.state = is_cache;
+  return id;
+}
+
+std::uint32_t cache::take_home_slot() {
+  const std::uint32_t id = home_lru_.find([this](std::uint32_t i) { return slots_[i].references == 0; });
+  if (id == lru_list::none) {
+    base::fatal("the limit of kernel mappings is reached: " + std::to_string(home_blocks_) +
+                " blocks of this node are mapped and checked out; check in earlier, or raise vm.max_map_count or "
+                "TOBI_MAP_LIMIT.");
+  }
+  leave(slots_[id]);
+  slots_[id].state = 0;
+  return id;
+}
+
+// A run that is mapped once and stays, because there are few: the whole heap of a worker of this node, or its part of a
+// block distribution.
+void cache::map_for_good(const home_run& run, const std::byte* from) {
+  if (maps_left_ < 2) {
+    base::fatal(
+        "the limit of kernel mappings is reached by the allocations of this node; raise vm.max_map_count or "
+        "TOBI_MAP_LIMIT.");
+  }
+  maps_left_ -= 2;
+  std::byte* const at = reinterpret_cast<std::byte*>(base_ + run.begin);
+  if (run.rank == parts_.rank) {
+    parts_.addresses->map(at, run.bytes, parts_.own_fd, run.home, false);
+  } else {
+    parts_.addresses->map_again(at, run.bytes, from);
+  }
+  for (std::uint64_t b = run.begin >> shift_; b << shift_ < run.begin + run.bytes; ++b) table_[b] = mapped_for_good;
+}
+
+// Figure 4's GETMEMBLOCK: the slot that holds BLOCK from now on, or mapped_for_good.
+std::uint32_t cache::slot_for(std::uint64_t block, std::uint64_t at) {
+  if (const std::uint32_t known = table_[block]; known != nowhere) return known;
+  const home_run run = parts_.where->find(at);
+  if (run.rank < 0) {
+    base::fatal("a checkout of " + described(held_.newest().at, held_.newest().bytes, held_.newest().how) +
+                " names memory that was freed, or never allocated.");
+  }
+  std::byte* const region = run.rank == parts_.rank ? parts_.own_region : parts_.region_here(run.rank);
+  if (region != nullptr && run.few) {
+    map_for_good(run, region + run.home);
+    return mapped_for_good;
+  }
+  if (slots_.size() == first_slot) make_slots();
+  const std::uint32_t id = region != nullptr ? take_home_slot() : take_cache_slot();
+  slot& s = slots_[id];
+  const std::uint64_t into = (block << shift_) - run.begin;
+  s.block = block;
+  s.rank = run.rank;
+  s.home = run.home + into;
+  s.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(block_, run.bytes - into));
+  s.generation = generation_;
+  table_[block] = id;
+  return id;
+}
+
+void cache::map_slot(std::uint32_t id) {
+  slot& s = slots_[id];
+  // The old mapping goes first, to spare the kernel's table (figure 4, line 27).
+  if (s.mapped_at != no_block && s.mapped_at != s.block && (table_[s.mapped_at] == nowhere)) {
+    parts_.addresses->unmap(at_block(s.mapped_at), block_);
+  }
+  if ((s.state & is_cache) != 0) {
+    parts_.addresses->map(at_block(s.block), block_, parts_.own_fd,
+                          static_cast<std::uint64_t>(pool_of(id) - parts_.own_region), true);
+  } else if (s.rank == parts_.rank) {
+    parts_.addresses->map(at_block(s.block), block_, parts_.own_fd, s.home, false);
+  } else {
+    parts_.addresses->map_again(at_block(s.block), block_, parts_.region_here(s.rank) + s.home);
+  }
+  s.mapped_at = s.block;
+  s.state |= is_mapped;
+}
+
+// Lines 17 to 21: whole sub-blocks, without what is valid.
+void cache::fetch(std::uint32_t id, interval wanted) {
+  slot& s = slots_[id];
+  if (keep_) {  // without a cache nobody will use what lies around
+    const auto sub = static_cast<std::uint32_t>(parts_.sub_block_bytes);
+    wanted.begin = wanted.begin / sub * sub;
+    wanted.end = std::min((wanted.end + sub - 1) / sub * sub, s.bytes);
+  }
+  s.valid.for_each_gap(wanted, [&](interval gap) {
+    const std::uint32_t bytes = gap.end - gap.begin;
+    parts_.net->get(s.rank, s.home + gap.begin, pool_of(id) + gap.begin, bytes);
+    counts_.fetched_bytes += bytes;
+    if ((s.state & fetching) == 0) fetching_.push_back(id);
+    s.state |= fetching;
+  });
+  s.valid.add(wanted);
+}
+
+void cache::check_size(std::uint64_t offset, std::size_t bytes) const {
+  const std::uint64_t first = offset >> shift_;
+  const std::uint64_t last = (offset + bytes - 1) >> shift_;
+  const std::uint64_t most = std::max<std::size_t>(parts_.cache_bytes >> shift_, 1);
+  if (last - first < most) return;
+  std::uint64_t fetched = 0;  // blocks that the cache must hold; the other ones are mapped
+  for (std::uint64_t b = first; b <= last && fetched <= most;) {
+    const home_run run = parts_.where->find(std::max(b << shift_, offset));
+    if (run.rank < 0) return;  // said where the block is looked for
+    const std::uint64_t behind = std::min((run.begin + run.bytes + block_ - 1) >> shift_, last + 1);
+    if (run.rank != parts_.rank && parts_.region_here(run.rank) == nullptr) fetched += behind - b;
+    b = behind;
+  }
+  if (fetched <= most) return;
+  base::fatal("a checkout of " + std::to_string(bytes) + " bytes needs " + std::to_string(last - first + 1) +
+              " blocks, more than the " + std::to_string(most) + " of the cache (" +
+              base::format_size(parts_.cache_bytes) + "); check out smaller parts, or raise TOBI_CACHE_SIZE.");
+}
+
+void cache::checkout_slowly(std::uintptr_t at, std::size_t bytes, access how, bool wait) {
+  ++counts_.slow;
+  if (bytes == 0) return;
+  const std::uint64_t offset = at - base_;
+  if (offset >= view_bytes_ || bytes > view_bytes_ - offset) {
+    base::fatal("a checkout of " + described(at, bytes, how) + " names memory that is not global.");
+  }
+  if (parts_.where->find(offset).rank < 0 || parts_.where->find(offset + bytes - 1).rank < 0) {
+    base::fatal("a checkout of " + described(at, bytes, how) + " names memory that was freed, or never allocated.");
+  }
+  check_size(offset, bytes);
+  const std::uint64_t first = offset >> shift_;
+  const std::uint64_t last = (offset + bytes - 1) >> shift_;
+  to_map_.clear();
+  for (std::uint64_t b = first; b <= last; ++b) {
+    const std::uint32_t id = slot_for(b, std::max(b << shift_, offset));
+    if (id == mapped_for_good) continue;
+    slot& s = slots_[id];
+    ++s.references;  // at once: the next block must not evict this one
+    if ((s.state & is_cache) == 0) {
+      home_lru_.touch(id);
+    } else {
+      cache_lru_.touch(id);
+      if ((s.state & storing) != 0) settle();
+      if (s.generation != generation_) {
+        s.valid = s.dirty;
+        s.generation = generation_;
+      }
+      const std::uint64_t begin = std::max(b << shift_, offset) & mask_;
+      const std::uint64_t end = std::min(offset + bytes - (b << shift_), block_);
+      const interval wanted{static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
+      if (how == access::write) {
+        s.valid.add(wanted);
+      } else if (!s.valid.contains(wanted)) {
+        fetch(id, wanted);
+      }
+    }
+    if ((s.state & is_mapped) == 0) to_map_.push_back(id);
+  }
+  // The kernel changes mappings while the bytes are on their way: they land in the pool, wherever it is mapped.
+  parts_.net->post();
+  for (const std::uint32_t id : to_map_) map_slot(id);
+  if (wait) finish();
+}
+
+void cache::finish() {
+  if (fetching_.empty()) return;
+  parts_.net->post();
+  parts_.net->wait();
+  for (const std::uint32_t id : fetching_) slots_[id].state &= static_cast<std::uint8_t>(~fetching);
+  fetching_.clear();
+}
+
+void cache::settle() {
+  if (storing_.empty()) return;
+  parts_.net->post();
+  parts_.net->wait();
+  for (const std::uint32_t id : storing_) slots_[id].state &= static_cast<std::uint8_t>(~storing);
+  storing_.clear();
+}
+
+void cache::put_home(std::uint32_t id, interval what) {
+  slot& s = slots_[id];
+  parts_.net->put(s.rank, s.home + what.begin, pool_of(id) + what.begin, what.end - what.begin);
+  counts_.written_bytes += what.end - what.begin;
+  if ((s.state & storing) == 0) storing_.push_back(id);
+  s.state |= storing;
+}
+
+void cache::write_back() {
+  for (const std::uint32_t id : dirty_) {
+    for (const interval& part : slots_[id].dirty) put_home(id, part);
+    slots_[id].dirty.clear();
+  }
+  dirty_.clear();
+  settle();
+}
+
+void cache::checkin_slowly(std::uintptr_t at, std::size_t bytes, access how) {
+  if (bytes == 0) return;
+  const std::uint64_t offset = at - base_;
+  const std::uint64_t first = offset >> shift_;
+  const std::uint64_t last = (offset + bytes - 1) >> shift_;
+  if (!fetching_.empty()) finish();  // a checkout that was never waited for
+  for (std::uint64_t b = first; b <= last; ++b) {
+    const std::uint32_t id = table_[b];
+    if (id < first_slot) continue;
+    slot& s = slots_[id];
+    --s.references;
+    if ((s.state & is_cache) == 0) continue;
+    const std::uint64_t begin = std::max(b << shift_, offset) & mask_;
+    const std::uint64_t end = std::min(offset + bytes - (b << shift_), block_);
+    const interval touched{static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
+    if (how != access::read) {
+      if (parts_.policy == base::cache_policy::none || parts_.policy == base::cache_policy::write_through) {
+        put_home(id, touched);
+      } else {
+        if (s.dirty.empty()) dirty_.push_back(id);
+        s.dirty.add(touched);
+      }
+    }
+    if (!keep_ && s.references == 0) s.valid.clear();
+  }
+  parts_.net->post();
+}
+
+void cache::forget(std::uint64_t offset, std::uint64_t bytes, bool gone) {
+  finish();
+  settle();
+  const std::uint64_t last = (offset + bytes - 1) >> shift_;
+  for (std::uint64_t b = offset >> shift_; b <= last; ++b) {
+    const std::uint32_t id = table_[b];
+    if (id == nowhere) continue;
+    if (id == mapped_for_good) {  // one mapping a run
+      if (!gone) continue;
+      if (parts_.where->find(b << shift_).begin == b << shift_) maps_left_ += 2;
+      table_[b] = nowhere;
+      continue;
+    }
+    slot& s = slots_[id];
+    if ((s.state & is_cache) != 0) {
+      const std::uint64_t begin = std::max(b << shift_, offset) & mask_;
+      const std::uint64_t end = std::min(offset + bytes - (b << shift_), block_);
+      const interval dead{static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
+      const bool was_dirty = !s.dirty.empty();
+      s.valid.remove(dead);
+      s.dirty.remove(dead);
+      if (was_dirty && s.dirty.empty()) std::erase(dirty_, id);
+    }
+    if (gone) {
+      leave(s);
+      s.mapped_at = no_block;
+    }
+  }
+  if (gone) parts_.addresses->unmap(reinterpret_cast<std::byte*>(base_ + offset), bytes);
+}
+
+void cache::unmatched(std::uintptr_t at, std::size_t bytes, access how) const {
+  const std::string what = "a checkin of " + described(at, bytes, how) + " matches no checkout";
+  if (const checkout_key* other = held_.at(at); other != nullptr) {
+    base::fatal(what + ": what is held there is " + described(other->at, other->bytes, other->how) +
+                "; a checkin repeats the arguments of its checkout.");
+  }
+  base::fatal(what + "; each checkout is checked in once, by the task that made it, before it forks or joins.");
+}
+
+}  // namespace tobi::pgas

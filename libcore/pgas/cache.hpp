@@ -1,0 +1,190 @@
+// Checkout and checkin (SC'23, figure 4): blocks of the view are homes that this worker can address, mapped, or copies
+// in its cache, fetched.
+//
+// Invariants. A slot with references keeps its block and its mapping. The dirty bytes of a cache block are among its
+// valid ones, and never fetched over. Valid bytes count only in the generation in which they were found valid: an
+// acquire begins a new one, in constant time, and a block that is met again keeps its dirty bytes alone. What is under
+// way (a fetch, or a write-through) is marked on the block, whose next use waits for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "libcore/base/settings.hpp"
+#include "libcore/pgas/block_table.hpp"
+#include "libcore/pgas/held.hpp"
+#include "libcore/pgas/homes.hpp"
+#include "libcore/pgas/interval_set.hpp"
+#include "libcore/pgas/lru_list.hpp"
+#include "libcore/pgas/remote.hpp"
+#include "libcore/pgas/view.hpp"
+
+namespace tobi::pgas {
+
+/// Counted always, in one worker.
+struct cache_counts {
+  std::uint64_t checkouts = 0;
+  std::uint64_t slow = 0;  // those that had to fetch, map or wait, or span blocks
+  std::uint64_t fetched_bytes = 0;
+  std::uint64_t written_bytes = 0;
+  std::uint64_t evictions = 0;
+};
+
+struct cache_parts {
+  view* addresses = nullptr;
+  homes* where = nullptr;
+  remote* net = nullptr;
+  int rank = 0;
+  std::byte* own_region = nullptr;  // this worker's heap region, and the memory file that it is mapped from, at 0
+  int own_fd = -1;
+  /// The heap region of a rank in this process's addresses, or null: it must be fetched.
+  std::function<std::byte*(int)> region_here;
+  /// Registered memory for the cache's blocks, aligned to them; null: there is none.
+  std::function<std::byte*(std::size_t)> take_pool;
+  base::cache_policy policy = base::cache_policy::write_back_lazy;
+  std::size_t block_bytes = 0;
+  std::size_t sub_block_bytes = 0;
+  std::size_t cache_bytes = 0;
+};
+
+class cache {
+ public:
+  explicit cache(const cache_parts& parts);
+
+  /// How many kernel mappings may be made; before the first checkout.
+  void limit_maps(std::size_t most) noexcept { maps_left_ = most; }
+
+  /// Figure 4's CHECKOUT. Errors end the job. WAIT false: the bytes may be used after finish().
+  [[gnu::always_inline]] void checkout(std::uintptr_t at, std::size_t bytes, access how, bool wait) {
+    ++counts_.checkouts;
+    held_.add({at, bytes, how});
+    const std::uint64_t offset = at - base_;
+    const std::uint64_t in_block = offset & mask_;
+    if (offset < view_bytes_ && bytes - 1 < block_ - in_block) [[likely]] {
+      const std::uint32_t id = table_[offset >> shift_];
+      if (id == mapped_for_good) return;
+      if (id != nowhere) {
+        slot& s = slots_[id];
+        const interval wanted{static_cast<std::uint32_t>(in_block), static_cast<std::uint32_t>(in_block + bytes)};
+        if (s.state == home_slot || (s.state == cached && s.generation == generation_ && s.valid.contains(wanted))) {
+          ++s.references;
+          (s.state == home_slot ? home_lru_ : cache_lru_).touch(id);
+          return;
+        }
+      }
+    }
+    checkout_slowly(at, bytes, how, wait);
+  }
+  /// Figure 4's CHECKIN.
+  [[gnu::always_inline]] void checkin(std::uintptr_t at, std::size_t bytes, access how) {
+    if (!held_.remove({at, bytes, how})) [[unlikely]] {
+      unmatched(at, bytes, how);
+    }
+    const std::uint64_t offset = at - base_;
+    const std::uint64_t in_block = offset & mask_;
+    if (bytes - 1 < block_ - in_block) [[likely]] {
+      const std::uint32_t id = table_[offset >> shift_];
+      if (id == mapped_for_good) return;
+      slot& s = slots_[id];
+      if (s.state == home_slot || (s.state == cached && how == access::read && keep_)) {
+        --s.references;
+        return;
+      }
+    }
+    checkin_slowly(at, bytes, how);
+  }
+  /// Waits for what checkouts without waiting have started.
+  void finish();
+
+  /// Sends all dirty bytes home and waits until they are there.
+  void write_back();
+  [[nodiscard]] bool dirty() const noexcept { return !dirty_.empty(); }
+  /// Waits for the write-through of earlier checkins.
+  void settle();
+  /// Nothing but dirty bytes is valid any more.
+  void invalidate() noexcept { ++generation_; }
+  /// The memory [OFFSET, OFFSET + BYTES) of the view is about to be freed: what is cached of it means nothing. GONE:
+  /// the addresses too.
+  void forget(std::uint64_t offset, std::uint64_t bytes, bool gone);
+
+  [[nodiscard]] const held_checkouts& held() const noexcept { return held_; }
+  [[nodiscard]] cache_counts& counts() noexcept { return counts_; }
+  [[nodiscard]] std::size_t cache_blocks() const noexcept { return cache_blocks_; }
+
+ private:
+  // What the table says of a block that has no slot.
+  static constexpr std::uint32_t nowhere = 0;
+  static constexpr std::uint32_t mapped_for_good = 1;
+  static constexpr std::uint32_t first_slot = 2;
+  static constexpr std::uint64_t no_block = ~std::uint64_t{0};
+
+  // Bits of a slot's state. A use takes the fast path when they are `cached` or `home_slot` exactly.
+  static constexpr std::uint8_t is_mapped = 1;
+  static constexpr std::uint8_t is_cache = 2;
+  static constexpr std::uint8_t fetching = 4;  // bytes are on their way here
+  static constexpr std::uint8_t storing = 8;   // bytes are on their way home
+  static constexpr std::uint8_t cached = is_mapped | is_cache;
+  static constexpr std::uint8_t home_slot = is_mapped;
+
+  /// Figure 4's MEMBLOCK.
+  struct slot {
+    std::uint64_t block = no_block;
+    std::uint64_t mapped_at = no_block;  // the block where the memory is mapped: another one, or none, after a change
+    std::uint64_t home = 0;              // offset of the block's first byte in the region of `rank`
+    std::uint32_t references = 0;
+    std::uint32_t generation = 0;
+    std::uint32_t bytes = 0;  // of the block that exist at its home
+    int rank = -1;
+    std::uint8_t state = 0;
+    interval_set valid;
+    interval_set dirty;
+  };
+
+  void checkout_slowly(std::uintptr_t at, std::size_t bytes, access how, bool wait);
+  void checkin_slowly(std::uintptr_t at, std::size_t bytes, access how);
+  [[noreturn]] void unmatched(std::uintptr_t at, std::size_t bytes, access how) const;
+  void check_size(std::uint64_t offset, std::size_t bytes) const;
+  void make_slots();
+  std::uint32_t slot_for(std::uint64_t block, std::uint64_t at);
+  std::uint32_t take_cache_slot();
+  std::uint32_t take_home_slot();
+  void leave(slot& s) noexcept;
+  void map_for_good(const home_run& run, const std::byte* from);
+  void fetch(std::uint32_t id, interval wanted);
+  void map_slot(std::uint32_t id);
+  void put_home(std::uint32_t id, interval what);
+  [[nodiscard]] std::byte* pool_of(std::uint32_t id) const noexcept {
+    return pool_ + static_cast<std::size_t>(id - first_slot) * block_;
+  }
+  [[nodiscard]] std::byte* at_block(std::uint64_t block) const noexcept {
+    return reinterpret_cast<std::byte*>(base_ + (block << shift_));
+  }
+
+  cache_parts parts_;
+  std::uintptr_t base_;
+  std::uint64_t view_bytes_;
+  std::uint64_t block_;
+  std::uint64_t mask_;
+  unsigned shift_;
+  bool keep_;  // the policy keeps what it has fetched
+  std::uint32_t generation_ = 1;
+  block_table table_;
+  held_checkouts held_;
+  std::vector<slot> slots_;
+  std::uint32_t cache_blocks_ = 0;
+  std::uint32_t home_blocks_ = 0;
+  lru_list cache_lru_{first_slot, 0};
+  lru_list home_lru_{first_slot, 0};
+  std::byte* pool_ = nullptr;
+  std::size_t maps_left_ = 0;
+  std::vector<std::uint32_t> dirty_;     // slots with dirty bytes
+  std::vector<std::uint32_t> fetching_;  // slots with bytes on their way here
+  std::vector<std::uint32_t> storing_;   // slots with bytes on their way home
+  std::vector<std::uint32_t> to_map_;
+  cache_counts counts_;
+};
+
+}  // namespace tobi::pgas

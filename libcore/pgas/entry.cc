@@ -1,0 +1,42 @@
+// The C names: what the templates of the public headers call. A task that calls them twice may be in two processes, so
+// each call looks for its own worker's memory.
+#include "libcore/base/log.hpp"
+#include "libcore/pgas/memory.hpp"
+#include "tobi/detail/global.hpp"
+
+namespace tobi::detail {
+
+namespace {
+
+pgas::memory& here() {
+  pgas::memory* const now = pgas::current();
+  if (now == nullptr) [[unlikely]] {
+    base::fatal("global memory was used without a tobi::runtime alive; make one in main.", base::exit_usage);
+  }
+  return *now;
+}
+std::uintptr_t address(const void* at) noexcept { return reinterpret_cast<std::uintptr_t>(at); }
+
+}  // namespace
+
+extern "C" {
+
+void tobi_checkout(const void* at, std::size_t bytes, std::uint32_t how) {
+  here().checkout(address(at), bytes, static_cast<pgas::access>(how), true);
+}
+void tobi_checkout_nb(const void* at, std::size_t bytes, std::uint32_t how) {
+  here().checkout(address(at), bytes, static_cast<pgas::access>(how), false);
+}
+void tobi_checkout_wait() { here().finish(); }
+void tobi_checkin(const void* at, std::size_t bytes, std::uint32_t how) {
+  here().checkin(address(at), bytes, static_cast<pgas::access>(how));
+}
+void* tobi_global_allocate(std::size_t bytes) { return here().allocate(bytes); }
+void tobi_global_free(void* at, std::size_t bytes) { here().free(at, bytes); }
+void* tobi_global_allocate_all(std::size_t bytes, std::size_t chunk) { return here().allocate_all(bytes, chunk); }
+void tobi_global_free_all(void* at) { here().free_all(at); }
+std::size_t tobi_global_chunk_bytes() { return here().chunk_bytes(); }
+
+}  // extern "C"
+
+}  // namespace tobi::detail

@@ -1,0 +1,115 @@
+// The global memory of one worker: the cache, the allocations, and the fences (SC'23, section 5).
+//
+// The lazy release (figure 6). Each worker has an epoch, the number of times that it has written back what was dirty. A
+// continuation that is shown to thieves while something is dirty carries a ticket {rank, epoch + 1}; its thief reads
+// the victim's epoch until it has come so far, and asks for it by a put of the doorbell's byte for releases. The
+// paper's request is an atomic maximum of epochs. A byte is enough: a ticket never names more than the next epoch, and
+// the victim lowers the byte before it writes back, so that a request which comes later leaves it raised. The epoch is
+// put only when the dirty bytes are complete at their homes.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "alloc/remote_objects.hpp"
+#include "libcore/base/coherence.hpp"
+#include "libcore/pgas/cache.hpp"
+
+namespace tobi::pgas {
+
+/// What the workers tell each other in a collective call.
+using gathered_words = std::array<std::uint64_t, 4>;
+
+struct memory_parts {
+  cache_parts caching;
+  int size = 1;
+  std::uint64_t region_bytes = 0;
+  alloc::remote_objects* objects = nullptr;                             // of this worker; for global memory alone
+  std::function<void*(std::size_t bytes, std::size_t alignment)> take;  // from the registered heap; null: no room
+  std::function<void(void*)> give_back;
+  std::uint64_t* epoch = nullptr;        // in the heap region, at the same offset everywhere
+  std::uint8_t* release_bell = nullptr;  // likewise: set by thieves
+  std::uint8_t* held_bell = nullptr;     // set while a checkout is held, so that a fork notices
+  bool must_poll = false;                // the fabric stands still unless it is polled
+  /// Collective: everybody's words, by rank.
+  std::function<std::vector<gathered_words>(const gathered_words&)> gather;
+  std::function<bool()> inside_task;
+  std::function<std::size_t()> map_limit;  // how many mappings may be made; asked at the first use
+  std::string unusable;                    // why there is no global memory in this job; "": there is
+};
+
+class memory final : public base::coherence {
+ public:
+  explicit memory(const memory_parts& parts);
+
+  void checkout(std::uintptr_t at, std::size_t bytes, access how, bool wait) {
+    if (!used) [[unlikely]] {
+      first_use();
+    }
+    *parts_.held_bell = 1;
+    cache_.checkout(at, bytes, how, wait);
+  }
+  void finish() { cache_.finish(); }
+  void checkin(std::uintptr_t at, std::size_t bytes, access how) {
+    cache_.checkin(at, bytes, how);
+    if (cache_.held().empty()) *parts_.held_bell = 0;
+    serve();
+  }
+
+  // --- allocation; sizes in bytes -----------------------------------------------------------------------
+  /// In this worker's heap. Fatal when it is full.
+  void* allocate(std::size_t bytes);
+  /// What allocate(BYTES) answered, on any worker.
+  void free(void* object, std::size_t bytes);
+  /// Collective, outside of tasks: chunks of CHUNK bytes dealt to the ranks in turn; 0: one each.
+  void* allocate_all(std::size_t bytes, std::size_t chunk);
+  void free_all(void* at);
+
+  // --- coherence --------------------------------------------------------------------------------------
+  std::uint64_t release_lazily() noexcept override;
+  void release() noexcept override;
+  void acquire(std::uint64_t ticket) noexcept override;
+  void serve() noexcept override {
+    if (*const_cast<volatile std::uint8_t*>(parts_.release_bell) != 0 || --until_poll_ == 0) [[unlikely]] {
+      serve_slowly();
+    }
+  }
+  void nothing_held(const char* where) noexcept override;
+
+  /// A size of which some can be checked out at once, whatever the cache.
+  [[nodiscard]] std::size_t chunk_bytes() const noexcept {
+    return std::max(parts_.caching.block_bytes, parts_.caching.cache_bytes / 16);
+  }
+  [[nodiscard]] const cache_counts& counts() noexcept { return cache_.counts(); }
+  void reset_counts() noexcept { cache_.counts() = {}; }
+  /// Whether ADDRESS is in the global view. Callable in a signal handler.
+  [[nodiscard]] bool holds(const void* address) const noexcept { return parts_.caching.addresses->holds(address); }
+  /// Whether all workers have made a collective allocation: the SPMD parts of the program may share data.
+  [[nodiscard]] bool shared() const noexcept { return shared_; }
+
+ private:
+  void first_use();
+  void serve_slowly() noexcept;
+  void await(int rank, std::uint64_t epoch) noexcept;
+  [[nodiscard]] std::uint64_t offset_of(const void* at) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(at) - reinterpret_cast<std::uintptr_t>(parts_.caching.addresses->base());
+  }
+
+  memory_parts parts_;
+  cache cache_;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t promised_ = 0;  // the newest epoch that a ticket names
+  std::uint64_t collectives_ = 0;
+  unsigned until_poll_ = 1;
+  bool shared_ = false;
+};
+
+/// The global memory of this process's job, or null.
+memory* current() noexcept;
+void set_current(memory* now) noexcept;
+
+}  // namespace tobi::pgas

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# tobi-bench cilksort gives a sorted array: serially, in mapped memory, over fabrics, with every policy; and sizes of the global
+# memory that do not fit together are one sentence.
+set -u
+: "${BIN:=build/release/bin}"
+for name in $(env | sed -n 's/^\(TOBI_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$name"; done
+failed=0
+sorts() {  # RULE ENVIRONMENT... -- ARGUMENTS...
+  local rule=$1 env=() said; shift
+  while [ "$1" != -- ]; do env+=("$1"); shift; done; shift
+  said=$(env "${env[@]}" timeout 60 "$BIN/tobi-bench" cilksort --verify --json "$@" 2>&1)
+  if [ $? -eq 0 ] && [[ $said == *'"verified":true'* ]]; then echo "ok - $rule"; else echo "not ok - $rule"; echo "$said" | head -3; failed=1; fi
+}
+refuses() {  # RULE WORDS ENVIRONMENT...
+  local rule=$1 words=$2 said status; shift 2
+  said=$(env "$@" timeout 60 "$BIN/tobi-bench" cilksort --n 1000 --workers 1 2>&1); status=$?
+  if [ $status -eq 2 ] && [[ $said == *"$words"* ]] && [ "$(echo "$said" | wc -l)" -eq 1 ]; then echo "ok - $rule"; else echo "not ok - $rule ($status)"; echo "$said" | head -3; failed=1; fi
+}
+sorts 'the serial elision sorts' -- --serial --n 100000 --cutoff 100
+sorts 'one worker sorts' -- --workers 1 --n 100000 --cutoff 100
+sorts 'two workers of a node sort' -- --workers 2 --n 300000 --cutoff 200
+sorts 'and in pages dealt in turn' -- --workers 2 --n 300000 --cutoff 200 --chunk 4K
+sorts 'one element is sorted' -- --workers 2 --n 1
+sorts 'a cutoff of 16 in a cache of 16 blocks' TOBI_NODES=2 TOBI_TRANSPORT=sim TOBI_BLOCK_SIZE=4K TOBI_CACHE_SIZE=64K -- --workers 2 --n 20000 --cutoff 16
+for policy in none write_through write_back write_back_lazy; do
+  sorts "four workers on two nodes sort with $policy" TOBI_NODES=2 TOBI_TRANSPORT=sim TOBI_CACHE_POLICY=$policy -- --workers 4 --n 200000 --cutoff 1000
+done
+sorts 'two nodes sort over libfabric' TOBI_NODES=2 TOBI_TRANSPORT=ofi 'TOBI_OFI_PROVIDER=tcp;ofi_rxm' -- --workers 2 --n 100000 --cutoff 4000
+refuses 'a block that is no power of two is refused' 'is not a power of two' TOBI_BLOCK_SIZE=5000
+refuses 'a sub-block larger than a block is refused' 'is more than a block' TOBI_SUB_BLOCK_SIZE=128K
+refuses 'a cache smaller than a block is refused' 'is less than a block' TOBI_CACHE_SIZE=32K
+refuses 'a policy that there is not is refused' 'one of none, write_through' TOBI_CACHE_POLICY=lazy
+exit $failed

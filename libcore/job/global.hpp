@@ -19,6 +19,7 @@ namespace tobi::job {
 struct global_words {
   std::uint64_t epoch;            // of its releases
   pgas::gathered_words gathered;  // what it says in a collective call
+  pgas::shown_checkouts shown;    // TOBI_DEBUG_GLOBAL
 };
 
 class global {

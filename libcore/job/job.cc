@@ -443,6 +443,7 @@ void job::take_result(const detail::root& what, void* result) {
 
 statistics job::stats(statistics* each) {
   control_->counted = tasks::this_worker().counted();
+  control_->counted.global = global_->memory()->counted();
   barrier();
   statistics all;
   for (int r = 0; r < size(); ++r) {
@@ -457,6 +458,7 @@ statistics job::stats(statistics* each) {
 
 void job::reset_stats() {
   tasks::this_worker().reset_counts();
+  global_->memory()->reset_counts();
   barrier();
 }
 

@@ -91,6 +91,13 @@ void add(statistics& sum, const statistics& one) noexcept {
   sum.taken_back += one.taken_back;
   for (std::size_t i = 0; i < steal_phases; ++i) sum.steal_cycles[i] += one.steal_cycles[i];
   sum.suspend_cycles += one.suspend_cycles;
+  sum.global.checkouts += one.global.checkouts;
+  sum.global.hits += one.global.hits;
+  sum.global.fetched_bytes += one.global.fetched_bytes;
+  sum.global.written_bytes += one.global.written_bytes;
+  sum.global.evictions += one.global.evictions;
+  sum.global.remaps += one.global.remaps;
+  for (std::size_t i = 0; i < global_phases; ++i) sum.global.time_ns[i] += one.global.time_ns[i];
   sum.peak_stack_bytes = std::max(sum.peak_stack_bytes, one.peak_stack_bytes);
 }
 
@@ -119,6 +126,19 @@ void print_statistics(const statistics& all, const std::vector<statistics>& each
   count("taken back", all.taken_back);
   count("peak stack use, bytes", all.peak_stack_bytes);
   std::fprintf(stderr, "tobi:   %-28s %14.6f\n", "stolen / created", all.stolen_per_created());
+  if (all.global.checkouts != 0) {
+    constexpr const char* phases[global_phases] = {"get",          "checkout", "checkin",     "release",
+                                                   "lazy release", "acquire",  "serial parts"};
+    count("checkouts", all.global.checkouts);
+    real("of them found here", 100 * all.global.hit_rate(), "%");
+    count("bytes fetched", all.global.fetched_bytes);
+    count("bytes written back", all.global.written_bytes);
+    count("evictions", all.global.evictions);
+    count("remaps", all.global.remaps);
+    for (std::size_t i = 0; i < global_phases; ++i) {
+      real(phases[i], static_cast<double>(all.global.time_ns[i]) / 1e9, "s, of all workers");
+    }
+  }
   if (each.size() == 1) return;
   std::fprintf(stderr, "tobi:   %6s %12s %12s %10s %10s %12s  %s\n", "worker", "steals", "failed", "latency us",
                "copy us", "bytes each", "outstanding * mean us");

@@ -116,6 +116,7 @@ void cache::map_for_good(const home_run& run, const std::byte* from) {
         "TOBI_MAP_LIMIT.");
   }
   maps_left_ -= 2;
+  ++counts_.remaps;
   std::byte* const at = reinterpret_cast<std::byte*>(base_ + run.begin);
   if (run.rank == parts_.rank) {
     parts_.addresses->map(at, run.bytes, parts_.own_fd, run.home, false);
@@ -152,6 +153,7 @@ std::uint32_t cache::slot_for(std::uint64_t block, std::uint64_t at) {
 }
 
 void cache::map_slot(std::uint32_t id) {
+  ++counts_.remaps;
   slot& s = slots_[id];
   // The old mapping goes first, to spare the kernel's table (figure 4, line 27).
   if (s.mapped_at != no_block && s.mapped_at != s.block && (table_[s.mapped_at] == nowhere)) {
@@ -253,6 +255,7 @@ void cache::checkout_slowly(std::uintptr_t at, std::size_t bytes, access how, bo
 
 void cache::finish() {
   if (fetching_.empty()) return;
+  const timed get(parts_.clock, global_phase::get);
   parts_.net->post();
   parts_.net->wait();
   for (const std::uint32_t id : fetching_) slots_[id].state &= static_cast<std::uint8_t>(~fetching);

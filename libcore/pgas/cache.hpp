@@ -19,6 +19,7 @@
 #include "libcore/pgas/homes.hpp"
 #include "libcore/pgas/interval_set.hpp"
 #include "libcore/pgas/lru_list.hpp"
+#include "libcore/pgas/profile.hpp"
 #include "libcore/pgas/remote.hpp"
 #include "libcore/pgas/view.hpp"
 
@@ -31,6 +32,7 @@ struct cache_counts {
   std::uint64_t fetched_bytes = 0;
   std::uint64_t written_bytes = 0;
   std::uint64_t evictions = 0;
+  std::uint64_t remaps = 0;
 };
 
 struct cache_parts {
@@ -44,6 +46,7 @@ struct cache_parts {
   std::function<std::byte*(int)> region_here;
   /// Registered memory for the cache's blocks, aligned to them; null: there is none.
   std::function<std::byte*(std::size_t)> take_pool;
+  phase_clock* clock = nullptr;  // null: nobody wants times
   base::cache_policy policy = base::cache_policy::write_back_lazy;
   std::size_t block_bytes = 0;
   std::size_t sub_block_bytes = 0;

@@ -22,10 +22,10 @@ std::uintptr_t address(const void* at) noexcept { return reinterpret_cast<std::u
 extern "C" {
 
 void tobi_checkout(const void* at, std::size_t bytes, std::uint32_t how) {
-  here().checkout(address(at), bytes, static_cast<pgas::access>(how), true);
+  here().checkout(address(at), bytes, static_cast<pgas::access>(how), true, __builtin_return_address(0));
 }
 void tobi_checkout_nb(const void* at, std::size_t bytes, std::uint32_t how) {
-  here().checkout(address(at), bytes, static_cast<pgas::access>(how), false);
+  here().checkout(address(at), bytes, static_cast<pgas::access>(how), false, __builtin_return_address(0));
 }
 void tobi_checkout_wait() { here().finish(); }
 void tobi_checkin(const void* at, std::size_t bytes, std::uint32_t how) {

@@ -1,8 +1,13 @@
 #include "libcore/pgas/memory.hpp"
 
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 
+#include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
 
 namespace tobi::pgas {
@@ -24,12 +29,81 @@ constexpr std::uint64_t epoch_mask = (std::uint64_t{1} << epoch_bits) - 1;
 memory* current() noexcept { return the_memory; }
 void set_current(memory* now) noexcept { the_memory = now; }
 
-memory::memory(const memory_parts& parts) : parts_(parts), cache_(parts.caching) {}
+memory::memory(const memory_parts& parts)
+    : parts_(parts), cache_([&] {
+        if (parts_.measure) clock_ = std::make_unique<phase_clock>();
+        parts_.caching.clock = clock_.get();
+        return parts_.caching;
+      }()) {}
+
+memory::~memory() {
+  stopping_.store(true, std::memory_order_relaxed);
+  if (server_.joinable()) server_.join();
+}
 
 void memory::first_use() {
   if (!parts_.unusable.empty()) base::fatal("there is no global memory in this job: " + parts_.unusable);
   cache_.limit_maps(parts_.map_limit());
   used = true;
+  if (parts_.watch) {
+    const auto at = reinterpret_cast<const std::byte*>(parts_.shown) - parts_.caching.own_region;
+    watch_ = std::make_unique<checkout_watch>(*parts_.caching.net, parts_.caching.rank, parts_.size, *parts_.shown,
+                                              static_cast<std::uint64_t>(at));
+  }
+  if (parts_.serve_in_thread && parts_.size > 1) {
+    // Signals are for the thread that runs tasks.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    server_ = std::thread([this] { serve_for_others(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  plain_ = clock_ == nullptr && watch_ == nullptr && !server_.joinable();
+}
+
+// The worker's second thread. What is dirty is what was checked in, so it may be written back at any time, also while
+// the task writes to the same bytes again: then they are dirty again at the next checkin.
+void memory::serve_for_others() noexcept {
+  constexpr timespec between{0, 50'000};
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    nanosleep(&between, nullptr);
+    // A fabric whose targets must poll rings no bell of ours before somebody polls.
+    if (parts_.must_poll) parts_.caching.net->transport().progress();
+    if (std::atomic_ref(*parts_.release_bell).load(std::memory_order_relaxed) == 0) continue;
+    const std::lock_guard alone(lock_);
+    answer_request();
+  }
+}
+
+void memory::checkout_watched(std::uintptr_t at, std::size_t bytes, access how, bool wait, const void* place) {
+  if (!used) first_use();
+  const entered now(*this, global_phase::checkout);
+  *parts_.held_bell = 1;
+  cache_.checkout(at, bytes, how, wait);
+  if (watch_ != nullptr && bytes != 0) watch_->begins({at, bytes, how}, place);
+}
+
+void memory::checkin_watched(std::uintptr_t at, std::size_t bytes, access how) {
+  if (!used) first_use();
+  const entered now(*this, global_phase::checkin);
+  if (watch_ != nullptr) watch_->ends({at, bytes, how});
+  cache_.checkin(at, bytes, how);
+  if (cache_.held().empty()) *parts_.held_bell = 0;
+  serve();
+}
+
+global_statistics memory::counted() noexcept {
+  const cache_counts& c = cache_.counts();
+  global_statistics all{c.checkouts, c.checkouts - c.slow, c.fetched_bytes, c.written_bytes, c.evictions, c.remaps, {}};
+  for (std::size_t i = 0; clock_ != nullptr && i < global_phases; ++i) {
+    all.time_ns[i] = static_cast<std::uint64_t>(arch::cycles_to_ns(clock_->cycles(i)));
+  }
+  return all;
+}
+
+void memory::reset_counts() noexcept {
+  cache_.counts() = {};
+  if (clock_ != nullptr) clock_->clear();
 }
 
 // --- allocation -----------------------------------------------------------------------------------------
@@ -57,8 +131,11 @@ void memory::free(void* object, std::size_t bytes) {
                                                          : ": it is not global."));
   }
   const std::uint64_t offset = run.home + (at - run.begin);
-  // What is dirty here of the object must not reach its home when that is another object.
-  cache_.forget(at, std::max<std::size_t>(bytes, 1), false);
+  {
+    // What is dirty here of the object must not reach its home when that is another object.
+    const entered now(*this, global_phase::checkin);
+    cache_.forget(at, std::max<std::size_t>(bytes, 1), false);
+  }
   if (run.rank == parts_.caching.rank) {
     std::byte* here = parts_.caching.own_region + offset;
     if (!parts_.objects->is_held(here, bytes)) {
@@ -131,7 +208,10 @@ void memory::free_all(void* at) {
   }
   release();
   parts_.gather({++collectives_, begin, 0, 0});  // nobody uses it any more
-  cache_.forget(begin, known->bytes, true);
+  {
+    const entered now(*this, global_phase::checkin);
+    cache_.forget(begin, known->bytes, true);
+  }
   if (where.share_of(parts_.caching.rank, known->bytes, known->chunk) != 0) {
     parts_.give_back(parts_.caching.own_region + known->home[static_cast<std::size_t>(parts_.caching.rank)]);
   }
@@ -147,12 +227,18 @@ std::uint64_t memory::release_lazily() noexcept {
     release();
     return 0;
   }
+  const entered now(*this, global_phase::release);
   if (!cache_.dirty()) return 0;
   promised_ = epoch_ + 1;
   return static_cast<std::uint64_t>(parts_.caching.rank) << epoch_bits | ((epoch_ + 1) & epoch_mask);
 }
 
 void memory::release() noexcept {
+  const entered now(*this, global_phase::release);
+  write_back();
+}
+
+void memory::write_back() {
   cache_.settle();
   // Homes of this node are written by plain stores: they are visible before anything that says so.
   std::atomic_thread_fence(std::memory_order_release);
@@ -165,6 +251,8 @@ void memory::release() noexcept {
 
 // Figure 6, ACQUIRE.
 void memory::acquire(std::uint64_t ticket) noexcept {
+  if (ticket != 0 && !used) first_use();
+  const entered now(*this, global_phase::acquire);
   const auto rank = static_cast<int>(ticket >> epoch_bits);
   if (ticket != 0 && rank != parts_.caching.rank) await(rank, ticket & epoch_mask);
   std::atomic_thread_fence(std::memory_order_acquire);
@@ -190,11 +278,17 @@ void memory::serve_slowly() noexcept {
     until_poll_ = checkins_between_polls;
     if (parts_.must_poll) parts_.caching.net->transport().progress();
   }
+  if (std::atomic_ref(*parts_.release_bell).load(std::memory_order_relaxed) == 0) return;
+  const entered now(*this, global_phase::lazy_release);
+  answer_request();
+}
+
+void memory::answer_request() noexcept {
   const std::atomic_ref asked(*parts_.release_bell);
   if (asked.load(std::memory_order_acquire) == 0) return;
   // Lowered first: a request that comes while we write back is seen the next time.
   asked.store(0, std::memory_order_relaxed);
-  release();
+  write_back();
 }
 
 void memory::nothing_held(const char* where) noexcept {

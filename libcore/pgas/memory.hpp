@@ -10,14 +10,20 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "alloc/remote_objects.hpp"
 #include "libcore/base/coherence.hpp"
 #include "libcore/pgas/cache.hpp"
+#include "libcore/pgas/profile.hpp"
+#include "libcore/pgas/watch.hpp"
 
 namespace tobi::pgas {
 
@@ -33,8 +39,12 @@ struct memory_parts {
   std::function<void(void*)> give_back;
   std::uint64_t* epoch = nullptr;        // in the heap region, at the same offset everywhere
   std::uint8_t* release_bell = nullptr;  // likewise: set by thieves
+  shown_checkouts* shown = nullptr;      // likewise: what is checked out here, when somebody watches
   std::uint8_t* held_bell = nullptr;     // set while a checkout is held, so that a fork notices
   bool must_poll = false;                // the fabric stands still unless it is polled
+  bool measure = false;                  // TOBI_STATS: read clocks
+  bool watch = false;                    // TOBI_DEBUG_GLOBAL
+  bool serve_in_thread = false;          // TOBI_RELEASE_THREAD: the transport takes calls of two threads
   /// Collective: everybody's words, by rank.
   std::function<std::vector<gathered_words>(const gathered_words&)> gather;
   std::function<bool()> inside_task;
@@ -45,16 +55,28 @@ struct memory_parts {
 class memory final : public base::coherence {
  public:
   explicit memory(const memory_parts& parts);
+  ~memory() override;
+  memory(const memory&) = delete;
+  memory& operator=(const memory&) = delete;
 
-  void checkout(std::uintptr_t at, std::size_t bytes, access how, bool wait) {
-    if (!used) [[unlikely]] {
-      first_use();
+  /// PLACE in the program asks for it.
+  void checkout(std::uintptr_t at, std::size_t bytes, access how, bool wait, const void* place) {
+    if (!plain_) [[unlikely]] {
+      checkout_watched(at, bytes, how, wait, place);
+      return;
     }
     *parts_.held_bell = 1;
     cache_.checkout(at, bytes, how, wait);
   }
-  void finish() { cache_.finish(); }
+  void finish() {
+    const entered now(*this, global_phase::checkout);
+    cache_.finish();
+  }
   void checkin(std::uintptr_t at, std::size_t bytes, access how) {
+    if (!plain_) [[unlikely]] {
+      checkin_watched(at, bytes, how);
+      return;
+    }
     cache_.checkin(at, bytes, how);
     if (cache_.held().empty()) *parts_.held_bell = 0;
     serve();
@@ -84,15 +106,45 @@ class memory final : public base::coherence {
   [[nodiscard]] std::size_t chunk_bytes() const noexcept {
     return std::max(parts_.caching.block_bytes, parts_.caching.cache_bytes / 16);
   }
-  [[nodiscard]] const cache_counts& counts() noexcept { return cache_.counts(); }
-  void reset_counts() noexcept { cache_.counts() = {}; }
+  [[nodiscard]] global_statistics counted() noexcept;
+  void reset_counts() noexcept;
   /// Whether ADDRESS is in the global view. Callable in a signal handler.
   [[nodiscard]] bool holds(const void* address) const noexcept { return parts_.caching.addresses->holds(address); }
   /// Whether all workers have made a collective allocation: the SPMD parts of the program may share data.
   [[nodiscard]] bool shared() const noexcept { return shared_; }
 
  private:
+  /// Around everything that touches the cache, on slow paths: the time is WHAT's, and with a second thread the lock is
+  /// ours.
+  class entered {
+   public:
+    entered(memory& m, global_phase what) noexcept : m_(m) {
+      if (m_.server_.joinable()) m_.lock_.lock();
+      if (m_.clock_) before_ = m_.clock_->change(static_cast<std::size_t>(what));
+    }
+    ~entered() {
+      if (m_.clock_) m_.clock_->change(before_ < serial || m_.cache_.held().empty() ? outside(before_) : serial);
+      if (m_.server_.joinable()) m_.lock_.unlock();
+    }
+    entered(const entered&) = delete;
+    entered& operator=(const entered&) = delete;
+
+   private:
+    static constexpr auto serial = static_cast<std::size_t>(global_phase::serial);
+    // Serial time ends with the last checkin.
+    static constexpr std::size_t outside(std::size_t before) noexcept {
+      return before == serial ? phase_clock::others : before;
+    }
+    memory& m_;
+    std::size_t before_ = phase_clock::others;
+  };
+
   void first_use();
+  void checkout_watched(std::uintptr_t at, std::size_t bytes, access how, bool wait, const void* place);
+  void checkin_watched(std::uintptr_t at, std::size_t bytes, access how);
+  void write_back();
+  void serve_for_others() noexcept;
+  void answer_request() noexcept;
   void serve_slowly() noexcept;
   void await(int rank, std::uint64_t epoch) noexcept;
   [[nodiscard]] std::uint64_t offset_of(const void* at) const noexcept {
@@ -100,12 +152,19 @@ class memory final : public base::coherence {
   }
 
   memory_parts parts_;
+  std::unique_ptr<phase_clock> clock_;
   cache cache_;
   std::uint64_t epoch_ = 0;
   std::uint64_t promised_ = 0;  // the newest epoch that a ticket names
   std::uint64_t collectives_ = 0;
   unsigned until_poll_ = 1;
   bool shared_ = false;
+  bool plain_ = false;  // checkouts and checkins need nothing but the cache
+  std::unique_ptr<checkout_watch> watch_;
+  // TOBI_RELEASE_THREAD. The lock is for the cache and the epochs; a release may be served within an acquire.
+  std::recursive_mutex lock_;
+  std::atomic<bool> stopping_{false};
+  std::thread server_;
 };
 
 /// The global memory of this process's job, or null.

@@ -1,6 +1,8 @@
 #include "libcore/pgas/view.hpp"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -68,7 +70,10 @@ void view::map(std::byte* at, std::size_t bytes, int fd, std::uint64_t offset, b
 
 void view::map_again(std::byte* at, std::size_t bytes, const std::byte* from) {
   // With an old size of 0, mremap leaves a shared mapping where it is and makes another one of the same pages.
-  if (mremap(const_cast<std::byte*>(from), 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) {
+  // The call itself, not the C library's: libraries that watch what is mapped (UCX, which MPICH uses) put a function of
+  // four arguments in its place, and the mapping then lands anywhere.
+  const long got = syscall(SYS_mremap, from, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+  if (got != reinterpret_cast<std::intptr_t>(at)) {
     cannot_map("map", bytes);
   }
 }

@@ -1,6 +1,9 @@
 // Global memory in whole jobs: allocation, checkouts, fences, over memory that is mapped and memory that is fetched.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -342,6 +345,58 @@ TEST(GlobalMemory, NeighbouringBytesAreWrittenByDifferentTasks) {
   });
 }
 
+// --- a thread that serves releases ------------------------------------------------------------------------
+
+struct signs {  // known to all workers: mapped before they are forked
+  std::atomic<int> leaves{0};
+  std::atomic<int> read{0};  // by thieves, of what the leaf's task had written
+};
+
+// A leaf that neither polls nor checks in, on the worker that holds what its continuation is to read: whether the
+// continuation goes on meanwhile. The fork shows it; a thief that has not asked for work yet leaves it to the next round.
+int went_on_during_a_leaf(const char* thread) {
+  const place p{"thread",
+                2,
+                {{"TOBI_NODES", "2"},
+                 {"TOBI_TRANSPORT", "sim"},
+                 {"TOBI_BLOCK_SIZE", "4K"},
+                 {"TOBI_CACHE_SIZE", "64K"},
+                 {"TOBI_RELEASE_THREAD", thread}}};
+  auto* const board =
+      new (mmap(nullptr, sizeof(signs), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) signs;
+  const outcome o = in_place(p, [board](tobi::runtime&) {
+    const auto a = tobi::allocate_all<int>(8192, tobi::block_cyclic(4096));
+    return tobi::run([=] {
+      int successes = 0;
+      for (int round = 1; round <= 10 && successes == 0; ++round) {
+        for (std::size_t i = 0; i < a.size(); i += 256) tobi::store(a[i], round);
+        usleep(20'000);  // the thief asks for work
+        auto leaf = tobi::spawn([=] {
+          for (int i = 0; i < 400 && board->read != round; ++i) usleep(1000);
+          return board->read == round ? 1 : 0;
+        });
+        bool right = true;
+        for (std::size_t i = 0; i < a.size(); i += 256) right = right && tobi::load(a[i]) == round;
+        if (!right) return 3;
+        board->read = round;
+        successes += leaf.join();
+      }
+      board->leaves = successes;
+      return 0;
+    });
+  });
+  EXPECT_EQ(o.status, 0);
+  EXPECT_EQ(o.said, "");
+  const int got = board->leaves;
+  munmap(board, sizeof(signs));
+  return got;
+}
+
+TEST(GlobalMemory, AThreadServesReleasesDuringALongLeaf) {
+  EXPECT_EQ(went_on_during_a_leaf("1"), 1);
+  EXPECT_EQ(went_on_during_a_leaf("0"), 0);
+}
+
 // --- errors: one sentence, with the rank, and the job ends ------------------------------------------------
 
 const place far{"far",
@@ -436,6 +491,70 @@ TEST(GlobalMemoryErrors, HeldAcrossAFork) {
     EXPECT_EQ(o.status, 1);
     EXPECT_NE(o.said.find("held across a fork"), std::string::npos) << o.said;
   }
+}
+
+// A join that must wait: its child is elsewhere.
+TEST(GlobalMemoryErrors, HeldAcrossAJoin) {
+  for (const char* sched : {"continuation_greedy", "continuation_stalling", "child_full", "child_rtc"}) {
+    const place p{"join", 2, {{"TOBI_SCHED", sched}}};
+    const outcome o = in_place(p, [](tobi::runtime&) {
+      const auto a = tobi::allocate_all<long>(100);
+      tobi::run([=] {
+        for (int i = 0; i < 1000; ++i) {
+          auto child = tobi::spawn([] {
+            for (int k = 0; k < 20; ++k) {
+              usleep(100);
+              tobi::poll();
+            }
+            return 1;
+          });
+          auto held = tobi::checkout(a, tobi::mode::read);
+          (void)child.join();
+        }
+        return 0;
+      });
+      return 0;
+    });
+    EXPECT_EQ(o.status, 1) << sched;
+    EXPECT_NE(o.said.find("held across a join"), std::string::npos) << sched << ": " << o.said;
+  }
+}
+
+[[gnu::noinline]] void writes_here(global_span<long> a) {
+  auto out = tobi::checkout(a, tobi::mode::write);
+  for (long& x : out) x = 1;
+  usleep(20'000);
+}
+
+// Two tasks that nothing orders, each of which holds the same range for a while.
+TEST(GlobalMemoryErrors, OverlappingWritesAreReportedWithBothPlaces) {
+  for (const char* transport : {"shm", "sim"}) {
+    const place p{"watch", 2, {{"TOBI_DEBUG_GLOBAL", "1"}, {"TOBI_TRANSPORT", transport}}};
+    const outcome o = in_place(p, [](tobi::runtime& rt) {
+      const auto a = tobi::allocate_all<long>(100);
+      for (int i = 0; i < 20; ++i) {
+        rt.barrier();
+        writes_here(a.subspan(static_cast<std::size_t>(rt.rank()) * 10, 20));
+      }
+      return 0;
+    });
+    EXPECT_EQ(o.status, 1);
+    EXPECT_NE(o.said.find("a data race in global memory: one task writes 160 bytes on rank"), std::string::npos)
+        << o.said;
+    EXPECT_NE(o.said.find("while another writes 160 bytes on rank"), std::string::npos) << o.said;
+  }
+  // And none where tasks are ordered, or only read.
+  const place p{"watch", 4, {{"TOBI_DEBUG_GLOBAL", "1"}, {"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "sim"}}};
+  const outcome o = in_place(p, [](tobi::runtime&) {
+    const auto a = tobi::allocate_all<long>(2000);
+    return tobi::run([=] {
+      fill(a, 0);
+      add_one(a);
+      return sum(a) + sum(a) == 2 * (2000L * 1999 / 2 + 2000) ? 0 : 3;
+    });
+  });
+  EXPECT_EQ(o.status, 0);
+  EXPECT_EQ(o.said, "");
 }
 
 TEST(GlobalMemoryErrors, TheKernelsLimitOfMappings) {

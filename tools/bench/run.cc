@@ -130,6 +130,29 @@ nlohmann::ordered_json stats_of(const tobi::statistics& s) {
           {"stolen_per_created", counted(s.stolen_per_created())}};
 }
 
+// Of global memory; null where there was none. Times of all workers, with TOBI_STATS=1 only.
+nlohmann::ordered_json global_of(const tobi::global_statistics& g, double worker_seconds) {
+  constexpr const char* phases[tobi::global_phases] = {"get",          "checkout", "checkin", "release",
+                                                       "lazy_release", "acquire",  "serial"};
+  if (g.checkouts == 0) return {};
+  nlohmann::ordered_json all{{"checkouts", g.checkouts},
+                             {"hits", g.hits},
+                             {"hit_rate", g.hit_rate()},
+                             {"fetched_bytes", g.fetched_bytes},
+                             {"written_bytes", g.written_bytes},
+                             {"evictions", g.evictions},
+                             {"remaps", g.remaps},
+                             {"phases_s", nullptr}};
+  double sum = 0;
+  for (std::size_t i = 0; i < tobi::global_phases; ++i) sum += static_cast<double>(g.time_ns[i]) / 1e9;
+  if (sum == 0) return all;
+  for (std::size_t i = 0; i < tobi::global_phases; ++i) {
+    all["phases_s"][phases[i]] = static_cast<double>(g.time_ns[i]) / 1e9;
+  }
+  all["phases_s"]["others"] = std::max(0.0, worker_seconds - sum);
+  return all;
+}
+
 // What a run is called in the output, apart from its numbers.
 struct setting {
   int workers;  // that run tasks
@@ -157,8 +180,13 @@ void print_json(const arguments& a, const setting& where, const run_report& r) {
       {"seconds", r.seconds}, {"result", r.got.result},       {"verified", nullptr},      {"stats", nullptr}};
   if (r.verified) line["verified"] = *r.verified;
   if (r.stats) {
+    const auto seconds_in_run = [](const tobi::statistics& s) { return static_cast<double>(s.run_time) / 1e9; };
     line["stats"] = stats_of(*r.stats);
-    for (const tobi::statistics& s : r.each_worker) line["stats"]["each_worker"].push_back(stats_of(s));
+    line["stats"]["global"] = global_of(r.stats->global, seconds_in_run(*r.stats) * where.workers);
+    for (const tobi::statistics& s : r.each_worker) {
+      line["stats"]["each_worker"].push_back(stats_of(s));
+      line["stats"]["each_worker"].back()["global"] = global_of(s.global, seconds_in_run(s));
+    }
   }
   if (a.app == "uts") {
     line["leaves"] = r.got.tree.leaves();

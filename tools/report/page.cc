@@ -104,6 +104,7 @@ std::string page(const std::vector<traced>& traces, const std::vector<line>& res
     for (const comparison& c : papers) out += comparison_of(c, traces);
   }
   if (const std::string runs = results_of(results); !runs.empty()) out += "<h2>Runs</h2>\n" + runs;
+  if (const std::string memory = global_memory_of(results); !memory.empty()) out += "<h2>Global memory</h2>\n" + memory;
   if (const std::string ops = operations_of(results); !ops.empty()) out += "<h2>Operations</h2>\n" + ops;
   for (const traced& t : traces) {
     out += fmt::format("<h2>Trace {}</h2>\n<p>{} workers, {}, {}; {} of the oldest events lost.</p>\n",

@@ -18,6 +18,8 @@ void print_trace(const traced& t);
 void print_results(const std::vector<line>& lines);
 void print_comparisons(const std::vector<comparison>& all);
 
+/// Of runs on global memory, a table and their times as stacked bars; "" where there is none.
+std::string global_memory_of(const std::vector<line>& lines);
 /// The whole page: nothing in it refers to anything outside.
 std::string page(const std::vector<traced>& traces, const std::vector<line>& results,
                  const std::vector<comparison>& papers);

@@ -13,6 +13,27 @@ namespace tobi {
 enum class steal_phase : std::uint8_t { empty_check, lock, steal, stack_transfer, unlock, resume };
 inline constexpr std::size_t steal_phases = 6;
 
+/// Where the time in global memory goes (figure 9 of the SC 2023 paper): waiting for fetched bytes; checkouts and
+/// checkins apart from that; releases, those that a thief has asked for, and acquires; and what tasks do while they
+/// hold a checkout, the serial parts of a program. The rest of a worker's time is others.
+enum class global_phase : std::uint8_t { get, checkout, checkin, release, lazy_release, acquire, serial };
+inline constexpr std::size_t global_phases = 7;
+
+/// Of the global memory of one worker, or summed over the job. Counted always, the times with TOBI_STATS=1.
+struct global_statistics {
+  std::uint64_t checkouts = 0;
+  std::uint64_t hits = 0;           // checkouts that found everything here, in one block
+  std::uint64_t fetched_bytes = 0;  // from other nodes
+  std::uint64_t written_bytes = 0;  // to other nodes
+  std::uint64_t evictions = 0;      // blocks that lost their place to another one
+  std::uint64_t remaps = 0;         // changes of the kernel's mappings
+  std::array<std::uint64_t, global_phases> time_ns{};
+
+  [[nodiscard]] double hit_rate() const noexcept {
+    return checkouts == 0 ? 0.0 : static_cast<double>(hits) / static_cast<double>(checkouts);
+  }
+};
+
 /// Of one worker, or summed over the job (run_time, peak_stack_bytes: the largest). Times in nanoseconds.
 struct statistics {
   std::uint64_t forks = 0;              // with TOBI_STATS=1, else 0
@@ -34,6 +55,7 @@ struct statistics {
   std::uint64_t peak_stack_bytes = 0;  // of the uni-address region; child stealing: of all stacks of a worker
   std::array<std::uint64_t, steal_phases> steal_cycles{};  // over the successful steals, of the core's counter
   std::uint64_t suspend_cycles = 0;                        // over the joins that suspended their task
+  global_statistics global;
 
   [[nodiscard]] double steal_latency_ns() const noexcept { return ratio(steal_time, steals_ok); }
   [[nodiscard]] double copy_ns() const noexcept { return ratio(copy_time, steals_ok); }

@@ -1,0 +1,49 @@
+// TOBI_DEBUG_GLOBAL: each worker shows what it has checked out, and looks at what the others show. Two checkouts that
+// overlap at the same time, one of them for writing, are a data race, and are reported with both places in the program.
+//
+// A worker shows its checkout before it looks at the others', and takes it back before its checkin ends: of two that
+// overlap in time at least one sees the other. Races between checkouts that do not overlap in time are not seen.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "libcore/pgas/held.hpp"
+#include "libcore/pgas/remote.hpp"
+
+namespace tobi::pgas {
+
+/// In the control block, at the same offset everywhere. A slot is free when `end` is 0.
+struct shown_checkout {
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::uint64_t how;
+  std::uint64_t place;  // the caller's return address
+};
+inline constexpr std::size_t shown_most = 16;
+using shown_checkouts = std::array<shown_checkout, shown_most>;
+
+class checkout_watch {
+ public:
+  /// OFFSET is that of every worker's SHOWN in its heap region.
+  checkout_watch(remote& net, int rank, int size, shown_checkouts& shown, std::uint64_t offset) noexcept
+      : net_(net), rank_(rank), size_(size), shown_(shown), offset_(offset) {}
+
+  /// Ends the job when what another worker holds overlaps. More than fit are not shown, but looked for.
+  void begins(const checkout_key& k, const void* place);
+  void ends(const checkout_key& k) noexcept;
+
+ private:
+  remote& net_;
+  int rank_;
+  int size_;
+  shown_checkouts& shown_;
+  std::uint64_t offset_;
+};
+
+/// "function+0x12 in program", as far as the loader knows it; all workers have the same code at the same addresses.
+std::string name_of_place(std::uint64_t place);
+
+}  // namespace tobi::pgas

@@ -26,6 +26,24 @@ for policy in none write_through write_back write_back_lazy; do
   sorts "four workers on two nodes sort with $policy" TOBI_NODES=2 TOBI_TRANSPORT=sim TOBI_CACHE_POLICY=$policy -- --workers 4 --n 200000 --cutoff 1000
 done
 sorts 'two nodes sort over libfabric' TOBI_NODES=2 TOBI_TRANSPORT=ofi 'TOBI_OFI_PROVIDER=tcp;ofi_rxm' -- --workers 2 --n 100000 --cutoff 4000
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+launched() {  # RULE ENVIRONMENT... -- LAUNCHER...
+  local rule=$1 env=() said; shift
+  while [ "$1" != -- ]; do env+=("$1"); shift; done; shift
+  if ! command -v "$1" >/dev/null; then echo "skip - $rule: there is no $1"; return; fi
+  said=$(env "${env[@]}" timeout 60 "$@" "$BIN/tobi-bench" cilksort --n 100000 --cutoff 2000 --verify --json 2>&1)
+  if [ $? -eq 0 ] && [[ $said == *'"verified":true'* ]]; then echo "ok - $rule"; else echo "not ok - $rule"; echo "$said" | head -3; failed=1; fi
+}
+for nodes in 1 2; do
+  launched "four workers on $nodes nodes sort over Open MPI" TOBI_NODES=$nodes TOBI_TRANSPORT=mpi TOBI_BOOTSTRAP=mpi -- mpirun.openmpi --oversubscribe -n 4
+  launched "four workers on $nodes nodes sort over MPICH" TOBI_NODES=$nodes TOBI_TRANSPORT=mpi -- mpiexec.mpich -n 4
+done
+sorts 'with a thread for releases' TOBI_NODES=2 TOBI_TRANSPORT=sim TOBI_RELEASE_THREAD=1 -- --workers 4 --n 100000 --cutoff 500
+sorts 'with a thread for releases, over libfabric' TOBI_NODES=2 TOBI_TRANSPORT=ofi 'TOBI_OFI_PROVIDER=tcp;ofi_rxm' TOBI_RELEASE_THREAD=1 -- --workers 2 --n 100000 --cutoff 4000
+sorts 'while overlapping checkouts are looked for' TOBI_NODES=2 TOBI_TRANSPORT=sim TOBI_DEBUG_GLOBAL=1 -- --workers 4 --n 20000 --cutoff 500
+for sched in continuation_stalling child_full child_rtc; do
+  sorts "$sched sorts on two nodes" TOBI_NODES=2 TOBI_TRANSPORT=sim TOBI_SCHED=$sched -- --workers 4 --n 100000 --cutoff 500
+done
 refuses 'a block that is no power of two is refused' 'is not a power of two' TOBI_BLOCK_SIZE=5000
 refuses 'a sub-block larger than a block is refused' 'is more than a block' TOBI_SUB_BLOCK_SIZE=128K
 refuses 'a cache smaller than a block is refused' 'is less than a block' TOBI_CACHE_SIZE=32K

@@ -353,7 +353,8 @@ struct signs {  // known to all workers: mapped before they are forked
 };
 
 // A leaf that neither polls nor checks in, on the worker that holds what its continuation is to read: whether the
-// continuation goes on meanwhile. The fork shows it; a thief that has not asked for work yet leaves it to the next round.
+// continuation goes on meanwhile. The fork shows it; a thief that has not asked for work yet leaves it to the next
+// round.
 int went_on_during_a_leaf(const char* thread) {
   const place p{"thread",
                 2,

@@ -74,7 +74,7 @@ job::job(const options& chosen) : settings_(first_settings()) {
 job::~job() {
   barrier();
   if (trace_ != nullptr) {
-    trace_->write(transport_name(), deque_name());
+    trace_->write(transport_name(), sched_name(), deque_name());
     trace_.reset();
   }
   if (settings_.stats) {

@@ -123,7 +123,9 @@ nlohmann::ordered_json stats_of(const tobi::statistics& s) {
 struct setting {
   int workers;  // that run tasks
   int servers;  // that execute their atomics and run none (TOBI_AMO_SERVER=worker)
+  int nodes;
   std::string transport, sched, deque;
+  bool local_collection;
 };
 
 // One measured run, and the elision beside it where that was asked for.
@@ -140,10 +142,19 @@ struct run_report {
 };
 
 void print_json(const arguments& a, const setting& where, const run_report& r) {
-  nlohmann::ordered_json line{
-      {"app", a.app},         {"params", params_of(a)},       {"workers", where.workers}, {"servers", where.servers},
-      {"nodes", 1},           {"transport", where.transport}, {"sched", where.sched},     {"deque", where.deque},
-      {"seconds", r.seconds}, {"result", r.got.result},       {"verified", nullptr},      {"stats", nullptr}};
+  nlohmann::ordered_json line{{"app", a.app},
+                              {"params", params_of(a)},
+                              {"workers", where.workers},
+                              {"servers", where.servers},
+                              {"nodes", where.nodes},
+                              {"transport", where.transport},
+                              {"sched", where.sched},
+                              {"deque", where.deque},
+                              {"local_collection", where.local_collection},
+                              {"seconds", r.seconds},
+                              {"result", r.got.result},
+                              {"verified", nullptr},
+                              {"stats", nullptr}};
   if (r.verified) line["verified"] = *r.verified;
   if (r.stats) {
     line["stats"] = stats_of(*r.stats);
@@ -243,7 +254,7 @@ int run_serially(const arguments& a) {
     r.best = best;
     r.seconds = time_elided(a, r.got);
     right = accept(a, r.got, r.verified) && right;
-    if (i >= 0) report(a, {1, 0, "none", "serial", "none"}, r, i == 0);
+    if (i >= 0) report(a, {1, 0, 1, "none", "serial", "none", true}, r, i == 0);
   }
   return right ? 0 : 1;
 }
@@ -289,8 +300,13 @@ int run_app(const arguments& asked) {
   tobi::runtime rt(tobi::options{.workers = a.workers});
   progress_word = shown.word(rt.rank());
   prepare(a);
-  const setting where{rt.computing(), rt.size() - rt.computing(), std::string(rt.transport_name()),
-                      std::string(rt.sched_name()), std::string(rt.deque_name())};
+  const setting where{rt.computing(),
+                      rt.size() - rt.computing(),
+                      rt.nodes(),
+                      std::string(rt.transport_name()),
+                      std::string(rt.sched_name()),
+                      std::string(rt.deque_name()),
+                      rt.local_collection()};
 
   bool right = true;
   std::vector<run_report> runs;

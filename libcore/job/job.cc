@@ -267,7 +267,7 @@ void job::start_worker() {
                               &control_->the, segment_.stack_low(), segment_.stack_high(), slot_memory_, choice_.get(),
                               &hosts_, settings_.sched, settings_.task_stack_bytes,
                               settings_.deque == base::deque_kind::the, settings_.stats, settings_.debug_migrate,
-                              crowded_});
+                              !serves_only(), crowded_});
 }
 
 // Workers of one host read one clock. Where TOBI_NODES only plays at nodes their clocks are still measured, so that

@@ -43,4 +43,5 @@ expect_right standstill "$m/standstill.pml"
 expect_wrong standstill-one-round "$m/standstill.pml" 's/read_all(sum2, diff2, ok);/sum2 = sum1; diff2 = diff1;/'
 expect_wrong standstill-without-counters "$m/standstill.pml" 's/sum1 == sum2 \&\& diff2 == 0/sum1 == sum2/'
 expect_wrong standstill-counts-before-it-leaves "$m/standstill.pml" 's/:: state\[me\] % 2 == 0 -> state\[me\]++/:: false -> skip/'
+expect_wrong standstill-one-look "$m/standstill.pml" 's/before\[r\] + 2/before[r] + 1/'
 exit $failed

@@ -76,7 +76,7 @@ job::job(const options& chosen) : settings_(first_settings()) {
 job::~job() {
   barrier();
   if (trace_ != nullptr) {
-    trace_->write(transport_name(), deque_name());
+    trace_->write(transport_name(), sched_name(), deque_name());
     trace_.reset();
   }
   if (settings_.stats) {
@@ -286,7 +286,7 @@ void job::start_worker() {
                               &control_->the, segment_.stack_low(), segment_.stack_high(), slot_memory_, choice_.get(),
                               &hosts_, global_->memory(), settings_.sched, settings_.task_stack_bytes,
                               settings_.deque == base::deque_kind::the, settings_.stats, settings_.debug_migrate,
-                              crowded_});
+                              !serves_only(), crowded_});
 }
 
 // Workers of one host read one clock. Where TOBI_NODES only plays at nodes their clocks are still measured, so that

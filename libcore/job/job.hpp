@@ -1,6 +1,7 @@
 // The job: the only place that knows bootstrap, transports, memory and tasks, and puts them together.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -58,10 +59,11 @@ class job {
   [[nodiscard]] int size() const noexcept { return bootstrap_->size(); }
   /// How many workers run tasks: all but those that serve their nodes.
   [[nodiscard]] int computing() const noexcept { return size() - static_cast<int>(servers_.size()); }
+  [[nodiscard]] int nodes() const noexcept { return *std::max_element(nodes_.begin(), nodes_.end()) + 1; }
   [[nodiscard]] std::string_view transport_name() const noexcept { return transport_->name(); }
   [[nodiscard]] std::string_view deque_name() const noexcept { return tasks::this_worker().work().name(); }
-
   [[nodiscard]] std::string_view sched_name() const noexcept { return tasks::this_worker().sched().name(); }
+  [[nodiscard]] bool local_collection() const noexcept { return settings_.local_collection; }
 
   void run(const detail::root& what, void* result);
   void barrier();

@@ -25,12 +25,14 @@ runtime::~runtime() { the_job.reset(); }
 int runtime::rank() const noexcept { return the_job->rank(); }
 int runtime::size() const noexcept { return the_job->size(); }
 int runtime::computing() const noexcept { return the_job->computing(); }
+int runtime::nodes() const noexcept { return the_job->nodes(); }
 void runtime::barrier() { need_job().coherent_barrier(); }
 statistics runtime::stats(statistics* each) { return need_job().stats(each); }
 void runtime::reset_stats() { need_job().reset_stats(); }
 std::string_view runtime::transport_name() const noexcept { return the_job->transport_name(); }
 std::string_view runtime::sched_name() const noexcept { return the_job->sched_name(); }
 std::string_view runtime::deque_name() const noexcept { return the_job->deque_name(); }
+bool runtime::local_collection() const noexcept { return the_job->local_collection(); }
 
 namespace detail {
 void run_root(const root& what, void* result) { need_job().run(what, result); }

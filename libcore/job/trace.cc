@@ -115,7 +115,7 @@ void job_trace::answer_pings() {
   pings_ = seen;
 }
 
-void job_trace::write(std::string_view transport, std::string_view deque) {
+void job_trace::write(std::string_view transport, std::string_view sched, std::string_view deque) {
   const std::vector<clock_offset> at_end = measure_clocks();
   const tasks::event_ring& ring = tracer_.ring();
   tasks::fabric& net = *lent_.net;
@@ -136,7 +136,7 @@ void job_trace::write(std::string_view transport, std::string_view deque) {
   }
 
   std::string text;
-  trace_facts facts{std::string(transport), std::string(deque), begin_ns_, {}};
+  trace_facts facts{std::string(transport), std::string(sched), std::string(deque), begin_ns_, {}};
   for (std::uint64_t r = 0; r < size; ++r) {
     facts.ranks.push_back(
         {lent_.nodes[r], cards[r].events, cards[r].lost, cards[r].totals,

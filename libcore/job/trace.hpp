@@ -58,7 +58,7 @@ class job_trace {
 
   /// Collective, outside of runs: measures the clocks again and has rank 0 write the file. Fatal, one sentence, when
   /// that fails.
-  void write(std::string_view transport, std::string_view deque);
+  void write(std::string_view transport, std::string_view sched, std::string_view deque);
 
   /// Fatal with exit_usage, one sentence, when FILE cannot become a trace. Changes nothing.
   static void check_writable(const std::string& file);

@@ -83,6 +83,8 @@ void trace_encoder::begin() {
   field(text_, "workers", facts_.ranks.size());
   text_.append(",\"transport\":");
   quoted(text_, facts_.transport);
+  text_.append(",\"sched\":");
+  quoted(text_, facts_.sched);
   text_.append(",\"deque\":");
   quoted(text_, facts_.deque);
   text_.append(",\"ranks\":[");

@@ -11,9 +11,9 @@
 //   {...}
 //   ]}
 //
-// otherData has what the events cannot say: format, version, workers, transport, deque, and for each rank its node, how
-// many events it recorded and lost, the clock's offset, drift and bound of error, and the totals that the statistics
-// count too.
+// otherData has what the events cannot say: format, version, workers, transport, sched, deque, and for each rank its
+// node, how many events it recorded and lost, the clock's offset, drift and bound of error, and the totals that the
+// statistics count too.
 #pragma once
 
 #include <string>
@@ -35,6 +35,7 @@ struct trace_rank {
 
 struct trace_facts {
   std::string transport;
+  std::string sched;
   std::string deque;
   std::uint64_t begin_ns = 0;  // of the job, by rank 0's clock
   std::vector<trace_rank> ranks;

@@ -65,7 +65,7 @@ bool sched_child_full::look_at_one_waiting() {
     waiting_.push_back(t);
     return false;
   }
-  w_.count_resumed(w_.resumable_since(t->since_ns, copy));
+  w_.tied_task_goes_on(w_.resumable_since(t->since_ns, copy));
   run(t);
   return true;
 }
@@ -105,7 +105,7 @@ sched_child_full::thread* sched_child_full::enter(thread& t) {
     next->joiner = &t;
   } else {
     t.since_ns = arch::now_ns();
-    w_.count_outstanding_join();
+    w_.tied_task_waits();
     waiting_.push_back(&t);
   }
   return next;
@@ -123,6 +123,15 @@ void sched_child_full::wait(std::uint64_t where, record& copy) {
   current_->waits_for = 0;
   const bool done = w_.finished(where, copy);
   TOBI_ASSERT(done, "a task goes on only when its record is done");
+}
+
+// Those of the queue, and the joiners above them.
+std::vector<std::uint64_t> sched_child_full::tied_tasks_wait_for() const {
+  std::vector<std::uint64_t> records;
+  for (const thread* t : waiting_) {
+    for (; t != nullptr; t = t->joiner) records.push_back(t->waits_for);
+  }
+  return records;
 }
 
 std::string sched_child_full::explain_fault(const void* address) const {

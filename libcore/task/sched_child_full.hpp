@@ -25,6 +25,7 @@ class sched_child_full final : public sched_child {
   void run_root(void (*first)(void*), const void* argument, std::size_t argument_bytes) override;
   bool run_something() override;
   void wait(std::uint64_t where, record& copy) override;
+  [[nodiscard]] std::vector<std::uint64_t> tied_tasks_wait_for() const override;
   [[nodiscard]] std::size_t touched_stack_bytes() const noexcept override { return stacks_.touched_bytes(); }
   [[nodiscard]] std::string explain_fault(const void* address) const override;
 

@@ -41,11 +41,13 @@ void sched_child_rtc::first_of_stack(void* self) {
 
 void sched_child_rtc::wait(std::uint64_t where, record& copy) {
   std::uint64_t since_ns = 0;  // 0: the join is not outstanding, all that it waited for was here
+  std::uint64_t idle_since = 0;
   unsigned attempts = 0;
   const auto outstanding = [&] {
     if (since_ns != 0) return;
     since_ns = arch::now_ns();
-    w_.count_outstanding_join();
+    w_.tied_task_waits();
+    waiting_.push_back(where);
   };
   do {
     descriptor child;
@@ -60,11 +62,14 @@ void sched_child_rtc::wait(std::uint64_t where, record& copy) {
         execute(child);
         attempts = 0;
       } else {
-        w_.idle(attempts);
+        if (attempts == 0) idle_since = arch::now_ns();
+        if (w_.idle(attempts)) w_.nothing_runs_since(idle_since);
       }
     }
   } while (!w_.finished(where, copy));
-  if (since_ns != 0) w_.count_resumed(w_.resumable_since(since_ns, copy));
+  if (since_ns == 0) return;
+  waiting_.pop_back();
+  w_.tied_task_goes_on(w_.resumable_since(since_ns, copy));
 }
 
 std::string sched_child_rtc::explain_fault(const void* address) const {

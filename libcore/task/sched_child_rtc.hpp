@@ -22,6 +22,8 @@
 // ends, or waits and then pops down to it.
 #pragma once
 
+#include <vector>
+
 #include "libcore/task/sched_child.hpp"
 #include "libcore/task/task_stacks.hpp"
 
@@ -35,6 +37,7 @@ class sched_child_rtc final : public sched_child {
   void run_root(void (*first)(void*), const void* argument, std::size_t argument_bytes) override;
   bool run_something() override;
   void wait(std::uint64_t where, record& copy) override;
+  [[nodiscard]] std::vector<std::uint64_t> tied_tasks_wait_for() const override { return waiting_; }
   [[nodiscard]] std::size_t touched_stack_bytes() const noexcept override { return stacks_.touched_bytes(); }
   [[nodiscard]] std::string explain_fault(const void* address) const override;
 
@@ -43,7 +46,8 @@ class sched_child_rtc final : public sched_child {
 
   task_stacks stacks_;
   std::byte* top_;
-  descriptor first_{};  // of the stack, until it has begun
+  descriptor first_{};                  // of the stack, until it has begun
+  std::vector<std::uint64_t> waiting_;  // records of outstanding joins, from the bottom of the stack
 };
 
 }  // namespace tobi::tasks

@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "alloc/location.hpp"
 #include "arch/context.hpp"
@@ -57,7 +58,10 @@ class scheduler {
   /// Makes the record at WHERE done, with what MADE says behind its first two words.
   virtual void conclude(alloc::location where, record& made) noexcept = 0;
 
-  // --- for the statistics and for the fault handler --------------------------------------------------
+  // --- for the statistics, the fault handler and a job that stands still
+  // --------------------------------------------------
+  /// The records that tasks wait for which have no image, a record as often as it has such tasks.
+  [[nodiscard]] virtual std::vector<std::uint64_t> tied_tasks_wait_for() const { return {}; }
   /// Bytes of the stacks of its own that tasks have touched; 0: they run in the uni-address region.
   [[nodiscard]] virtual std::size_t touched_stack_bytes() const noexcept { return 0; }
   /// The sentence for a fault at ADDRESS, or "" when it is not known why.

@@ -32,13 +32,16 @@ std::string counted(std::uint64_t n, const char* one, const char* many) {
 
 }  // namespace
 
-void standstill::start(fabric& net, idle_board& board, alloc::remote_objects& objects) noexcept {
+void standstill::start(fabric& net, idle_board& board, alloc::remote_objects& objects, const scheduler* sched) {
   net_ = &net;
   board_ = &board;
   objects_ = &objects;
+  sched_ = sched;
   *board_ = idle_board{};
-  board_->state = 1;
+  board_->state = sched != nullptr ? 1 : 0;
+  board_->reported = sched != nullptr ? 0 : 1;
   still_ = false;
+  seen_.passes.resize(static_cast<std::size_t>(net.size()));
 }
 
 void standstill::leave() noexcept {
@@ -46,7 +49,7 @@ void standstill::leave() noexcept {
   add(board_->state, 1);
 }
 
-void standstill::enter(std::uint64_t given) noexcept {
+void standstill::mark(std::uint64_t given) noexcept {
   atomic(board_->given).store(given, std::memory_order_release);
   add(board_->state, 1);
   still_ = true;
@@ -57,6 +60,7 @@ void standstill::took() noexcept {
   add(board_->received, 1);
 }
 
+void standstill::passed() noexcept { add(board_->passes, 1); }
 void standstill::waits() noexcept { add(board_->suspended, 1); }
 void standstill::goes_on() noexcept { add(board_->suspended, ~std::uint64_t{0}); }
 
@@ -66,20 +70,20 @@ idle_board standstill::read(int rank) {
   return seen;
 }
 
-// One round over all workers. False: one of them is not still. SUM is of all that must be the same in two rounds; each
-// part of it only grows, so equal sums are equal parts.
-bool standstill::round(std::uint64_t& sum, std::uint64_t& differences, std::uint64_t& suspended) {
-  sum = 0;
-  differences = 0;
-  suspended = 0;
+// False: a worker is not still, or what was given is not what was received.
+bool standstill::round(reading& seen) {
+  seen.sum = 0;
+  seen.differences = 0;
+  seen.suspended = 0;
   for (int r = 0; r < net_->size(); ++r) {
     const idle_board b = read(r);
     if (b.state % 2 != 0) return false;
-    sum += b.state + b.given + b.received;
-    differences += b.given - b.received;
-    suspended += b.suspended;
+    seen.sum += b.state + b.given + b.received;
+    seen.differences += b.given - b.received;
+    seen.suspended += b.suspended;
+    seen.passes[static_cast<std::size_t>(r)] = b.state == 0 ? ~std::uint64_t{0} : b.passes;
   }
-  return true;
+  return (seen.differences & index_mask) == 0;  // what deques count is modulo 2^24
 }
 
 void standstill::watch(std::uint64_t now) noexcept {
@@ -89,18 +93,31 @@ void standstill::watch(std::uint64_t now) noexcept {
   }
   if (net_->rank() != 0 || now - looked_ < patience_ns) return;
   looked_ = now;
-  std::uint64_t first = 0;
-  std::uint64_t second = 0;
-  std::uint64_t differences = 0;
-  std::uint64_t suspended = 0;
-  if (!round(first, differences, suspended) || !round(second, differences, suspended)) return;
-  // What deques count is modulo 2^24.
-  if (first != second || (differences & index_mask) != 0) return;
-  end(suspended);
+  reading fresh;
+  fresh.passes.resize(seen_.passes.size());
+  if (!round(fresh)) {
+    agreed_ = 0;
+    return;
+  }
+  if (agreed_ == 0 || fresh.sum != seen_.sum) {
+    agreed_ = 1;
+    seen_ = fresh;
+    return;
+  }
+  if (agreed_ == 1) {
+    agreed_ = 2;
+    seen_ = fresh;
+    return;
+  }
+  for (std::size_t r = 0; r < seen_.passes.size(); ++r) {
+    const bool runs_tasks = fresh.passes[r] != ~std::uint64_t{0};
+    if (runs_tasks && fresh.passes[r] - seen_.passes[r] < 2) return;
+  }
+  end(fresh.suspended);
 }
 
 // The tasks that were suspended here, by what they wait for. Whoever suspends a task keeps its image, and an image that
-// was taken back has been freed: what is left is what waits.
+// was taken back has been freed: what is left is what waits. Tasks that are tied to this worker the scheduler knows.
 void standstill::say_what_waits() {
   objects_->collect();
   std::map<std::uint64_t, std::uint64_t> waiting;
@@ -112,6 +129,10 @@ void standstill::say_what_waits() {
     ++waiting[head->waiting_for];
     ++tasks;
   });
+  for (const std::uint64_t where : sched_->tied_tasks_wait_for()) {
+    ++waiting[where];
+    ++tasks;
+  }
   if (tasks == 0) return;
   std::string text = counted(tasks, "task that was suspended here waits", "tasks that were suspended here wait") + ":";
   std::size_t named = 0;

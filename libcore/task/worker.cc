@@ -66,7 +66,7 @@ void worker::start(const worker_parts& parts) {
   protected_from_ = high;
   deque_->reset(high, 0);
   ready_.start(*parts.net, deque_->ready_word(), !parts.choice->none() && sched_->moves_at_joins());
-  still_.start(*parts.net, *parts.board, *parts.objects);
+  still_.start(*parts.net, *parts.board, *parts.objects, parts.runs_tasks ? sched_.get() : nullptr);
 }
 
 void worker::stop() noexcept {
@@ -88,10 +88,7 @@ void worker::schedule(void (*first)(void*), const void* argument, std::size_t ar
       continue;
     }
     if (attempts == 0) idle_since = arch::now_ns();
-    // Where waiting tasks are looked at in turn, one that can go on may not have been seen yet: standstill.hpp's S1.
-    if (idle(attempts) && sched_->moves_at_joins()) {
-      still_.idle(idle_since, arch::now_ns(), [this] { return deque_->claimed() + ready_.claimed(); });
-    }
+    if (idle(attempts)) nothing_runs_since(idle_since);
   }
   still_.moves();
   if (tracing != nullptr) tracing->run_ends();
@@ -187,6 +184,7 @@ void worker::resume(std::uint64_t list) {
 
 // Of a task that has waited in a queue since it could go on at RESUMABLE_NS.
 void worker::enter_image(std::uint64_t where, std::uint64_t resumable_ns) {
+  still_.moves();
   if (tracing != nullptr) tracing->ready(where);
   std::uint64_t next = 0;
   const std::uintptr_t sp = bring_back(location{where}, next);
@@ -293,6 +291,10 @@ void worker::tell_parent(const arch::saved_frame& frame, std::uintptr_t base) co
       at >= reinterpret_cast<std::uintptr_t>(&frame) && at < base,
       "a tobi::task must live among the locals of the task that spawned it, not on the heap or in a parent's frame");
   static_cast<detail::handle*>(frame.handle)->record = frame.record;
+}
+
+void worker::nothing_runs_since(std::uint64_t since_ns) noexcept {
+  still_.idle(since_ns, arch::now_ns(), [this] { return deque_->claimed() + ready_.claimed(); });
 }
 
 // True when it has come to sleeping between its attempts.

@@ -59,6 +59,7 @@ struct worker_parts {
   bool use_the;                  // the paper's THE deque instead of the default
   bool count_forks;              // TOBI_STATS
   bool debug_migrate;            // TOBI_DEBUG_MIGRATE
+  bool runs_tasks;               // false: it serves others (job/server.cc)
   bool oversubscribed;           // more workers than cores: give the core away when idle
 };
 
@@ -133,6 +134,9 @@ class worker final : public record_source {
   /// Between two tasks, or while one waits in place: pauses, then sleeps, as ATTEMPTS grows.
   /// True when it has come to sleeping.
   bool idle(unsigned& attempts) noexcept;
+  /// After a look at all that could run here, now and then: nothing has been found since SINCE_NS. Ends the job when
+  /// nothing can run anywhere.
+  void nothing_runs_since(std::uint64_t since_ns) noexcept;
   /// Polls a transport that needs it, now and then.
   void keep_moving() noexcept;
   void set_busy(bool in_a_task) noexcept;
@@ -146,7 +150,16 @@ class worker final : public record_source {
   // ended on a host with another clock, when its record was last seen not to be done, which not_done_yet() answers.
   [[nodiscard]] std::uint64_t resumable_since(std::uint64_t since_ns, const record& done) const noexcept;
   [[nodiscard]] std::uint64_t not_done_yet(std::uint64_t since_ns) const noexcept;
-  void count_outstanding_join() noexcept { ++counts_.outstanding_joins; }
+  /// A task that has no image waits, and can go on since RESUMABLE_NS.
+  void tied_task_waits() noexcept {
+    ++counts_.outstanding_joins;
+    still_.waits();
+  }
+  void tied_task_goes_on(std::uint64_t resumable_ns) noexcept {
+    still_.moves();
+    still_.goes_on();
+    count_resumed(resumable_ns);
+  }
   void count_resumed(std::uint64_t resumable_ns) noexcept;
   void count_run(std::uint64_t ns) noexcept { counts_.run_time += ns; }
 

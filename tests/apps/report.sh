@@ -45,7 +45,7 @@ all "the papers' numbers each have a source and a place" '[ "$(grep -c "\"where\
 # Thousands of workers, made by hand: 3000, each with a run and a task, the first with a steal.
 awk 'BEGIN {
   n = 3000
-  printf "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"format\":\"tobiuo-trace\",\"version\":1,\"workers\":%d,\"transport\":\"verbs\",\"deque\":\"the\",\"ranks\":[", n
+  printf "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"format\":\"tobiuo-trace\",\"version\":1,\"workers\":%d,\"transport\":\"verbs\",\"sched\":\"continuation_greedy\",\"deque\":\"the\",\"ranks\":[", n
   for (r = 0; r < n; r++) printf "%s{\"rank\":%d,\"node\":%d,\"events\":%d,\"lost\":0,\"clock_offset_ns\":0,\"clock_drift_ppm\":0,\"clock_error_ns\":5,\"steals_ok\":%d,\"steals_empty\":0,\"steals_lost_race\":0,\"stolen_bytes\":0,\"run\":1,\"task\":1,\"suspend\":0,\"ready\":0,\"resume\":0,\"publish\":0,\"wait\":0}", r ? "," : "", r, r / 48, r ? 2 : 3, r ? 0 : 1
   printf "]},\"traceEvents\":["
   for (r = 0; r < n; r++) {

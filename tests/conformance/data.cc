@@ -91,7 +91,7 @@ std::string a_chain_takes_effect_in_order(stage& s) {
 std::string a_get_does_not_overtake_a_put_of_its_chain(stage& s) {
   if (!s.fabric.caps().chain) return "skip: chains are not claimed";
   if (s.size() < 2) return "skip: it takes two ranks";
-  const std::uint64_t rounds = s.rounds(3000);
+  const std::uint64_t rounds = s.turns(3000);
   std::string bad;
   for (std::uint64_t i = 1; i <= rounds; ++i) {
     std::uint64_t seen = 0;

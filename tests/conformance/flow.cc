@@ -62,7 +62,7 @@ std::string a_flush_completes_every_get(stage& s) {
 // Rank 0 puts to rank 1, flushes, and then tells rank 2, which must find the value at rank 1.
 std::string a_flushed_put_is_at_the_target(stage& s) {
   if (s.size() < 3) return "skip: it takes three ranks";
-  const std::uint64_t rounds = s.rounds(2000);
+  const std::uint64_t rounds = s.turns(2000);
   s.word(0) = s.word(8) = s.word(16) = 0;
   s.fence();
   std::string bad;
@@ -97,7 +97,7 @@ std::string a_flush_of_nothing_is_ok(stage& s) {
 // Each notice comes once, from the rank that gave it, and what it announces is there.
 std::string a_notice_comes_once_and_after_its_put(stage& s) {
   if (!s.fabric.caps().put_notify) return "skip: put_notify is not claimed";
-  const std::uint64_t notices = s.rounds(500);
+  const std::uint64_t notices = s.turns(500);
   const std::uint64_t data_mask =
       s.fabric.caps().msg_max >= 8 ? ~std::uint64_t{0} : (1ull << 8 * s.fabric.caps().msg_max) - 1;
   for (std::uint64_t i = 0; i < notices; ++i) s.word(8 * i) = 0;

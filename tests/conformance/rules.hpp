@@ -28,7 +28,8 @@ struct stage {
   std::uint64_t* arrived = nullptr;            // this rank's words of fence()
   std::uint64_t fences = 0;
   std::uint64_t sleeps = 0;
-  std::uint64_t affordable = ~std::uint64_t{0};  // round trips in about a second
+  std::uint64_t affordable = ~std::uint64_t{0};        // round trips in about a second
+  std::uint64_t affordable_turns = ~std::uint64_t{0};  // fences in about a second
 
   [[nodiscard]] int rank() const { return job.rank(); }
   [[nodiscard]] int size() const { return job.size(); }
@@ -43,6 +44,8 @@ struct stage {
   /// How often to try something, at most N: less where a round trip takes long, perhaps because its target must first
   /// be scheduled. The same on all ranks.
   [[nodiscard]] std::uint64_t rounds(std::uint64_t n) const { return n < affordable ? n : affordable; }
+  /// The same where ranks wait for each other each time, and each may first have to be scheduled.
+  [[nodiscard]] std::uint64_t turns(std::uint64_t n) const { return n < affordable_turns ? n : affordable_turns; }
   /// Waits for all ranks and keeps the fabric moving: a target that sleeps may serve nobody.
   void fence();
   /// What this rank does while it waits in the bootstrap: it moves the fabric, where others may be on their way still.

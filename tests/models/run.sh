@@ -11,7 +11,8 @@ failed=0
 # verify NAME FILE: 0 when Spin finds no error and the search was complete.
 verify() {
   mkdir -p "$work/$1" && cd "$work/$1" && cp "$2" model.pml || return 2
-  spin -a model.pml >spin.log 2>&1 || { cat spin.log; return 2; }
+  # shellcheck disable=SC2086 # words
+  spin -a ${defines:-} model.pml >spin.log 2>&1 || { cat spin.log; return 2; }
   cc -O2 -DSAFETY -DCOLLAPSE -DVECTORSZ=4096 -o pan pan.c >cc.log 2>&1 || { cat cc.log; return 2; }
   ./pan -m2000000 >pan.log 2>&1
   grep -q 'errors: 0' pan.log && ! grep -q 'max search depth too small' pan.log
@@ -39,10 +40,15 @@ expect_wrong greedy_join-without-list "$m/greedy_join.pml" 's/next\[me\] = seen;
 expect_right ready_word "$m/ready_word.pml"
 expect_wrong ready_word-read-before-the-claim "$m/ready_word.pml" 's/:: seen != NONE \&\& word == seen -> word = NONE; c = seen/:: seen != NONE -> word = NONE; c = seen/'
 expect_wrong ready_word-freed-before-the-copy "$m/ready_word.pml" 's/^       t = cell\[c\];$/       t = cell[c]; cell[c] = NONE;/;s/^       n = next\[c\];$/       n = next[c]; (1);/;s/resumed\[t\]++; assert(resumed\[t\] == 1); cell\[c\] = NONE; next/resumed[t]++; assert(resumed[t] == 1); next/'
+defines="-DCOMPLETIONS=0 -DLOOKS=0"
 expect_right standstill "$m/standstill.pml"
 expect_wrong standstill-one-round "$m/standstill.pml" 's/read_all(sum2, diff2, ok);/sum2 = sum1; diff2 = diff1;/'
 expect_wrong standstill-without-counters "$m/standstill.pml" 's/sum1 == sum2 \&\& diff2 == 0/sum1 == sum2/'
 expect_wrong standstill-counts-before-it-leaves "$m/standstill.pml" 's/:: state\[me\] % 2 == 0 -> state\[me\]++/:: false -> skip/'
+defines=-DCLAIMS=0
+expect_right standstill-looks "$m/standstill.pml"
+expect_wrong standstill-one-look "$m/standstill.pml" 's/before\[r\] + LOOKS/before[r] + 1/'
+defines=
 expect_right lazy_release "$m/lazy_release.pml"
 expect_wrong lazy_release-epoch-before-flush "$m/lazy_release.pml" 's/^     (in_flight == 0);.*$//'
 expect_wrong lazy_release-ticket-of-this-epoch "$m/lazy_release.pml" 's/(dirty -> epoch + 1 : 0)/(dirty -> epoch : 0)/'

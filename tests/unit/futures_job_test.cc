@@ -242,17 +242,24 @@ TEST_P(futures, a_long_leaf_is_no_standstill) {
 
 INSTANTIATE_TEST_SUITE_P(
     over, futures,
-    testing::Values(way{"one", 1, {}}, way{"two", 2, {}}, way{"four", 4, {}},
-                    way{"the_two", 2, {{"TOBI_DEQUE", "the"}}}, way{"the_four", 4, {{"TOBI_DEQUE", "the"}}},
-                    way{"migrating", 1, {{"TOBI_DEBUG_MIGRATE", "1"}}},
-                    way{"migrating_three", 3, {{"TOBI_DEBUG_MIGRATE", "1"}}},
-                    way{"sim_two_nodes", 2, {{"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "sim"}}},
-                    way{"sim_three", 3, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_SIM", "nochain,depth1"}}},
-                    way{"sim_the", 2, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_DEQUE", "the"}}},
-                    way{"sim_manual", 2, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_SIM", "manual"}}},
-                    way{"ofi_two_nodes",
-                        4,
-                        {{"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "ofi"}, {"TOBI_OFI_PROVIDER", "tcp;ofi_rxm"}}}),
+    testing::Values(
+        way{"one", 1, {}}, way{"two", 2, {}}, way{"four", 4, {}}, way{"the_two", 2, {{"TOBI_DEQUE", "the"}}},
+        way{"the_four", 4, {{"TOBI_DEQUE", "the"}}}, way{"stalling_one", 1, {{"TOBI_SCHED", "continuation_stalling"}}},
+        way{"stalling_three", 3, {{"TOBI_SCHED", "continuation_stalling"}}},
+        way{"child_full_one", 1, {{"TOBI_SCHED", "child_full"}}},
+        way{"child_full_three", 3, {{"TOBI_SCHED", "child_full"}}},
+        way{"stalling_sim",
+            2,
+            {{"TOBI_SCHED", "continuation_stalling"}, {"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "sim"}}},
+        way{"child_full_sim", 2, {{"TOBI_SCHED", "child_full"}, {"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "sim"}}},
+        way{"migrating", 1, {{"TOBI_DEBUG_MIGRATE", "1"}}}, way{"migrating_three", 3, {{"TOBI_DEBUG_MIGRATE", "1"}}},
+        way{"sim_two_nodes", 2, {{"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "sim"}}},
+        way{"sim_three", 3, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_SIM", "nochain,depth1"}}},
+        way{"sim_the", 2, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_DEQUE", "the"}}},
+        way{"sim_manual", 2, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_SIM", "manual"}}},
+        way{"ofi_two_nodes",
+            4,
+            {{"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "ofi"}, {"TOBI_OFI_PROVIDER", "tcp;ofi_rxm"}}}),
     [](const testing::TestParamInfo<way>& i) { return std::string(i.param.name); });
 
 // Waiters that a promise lets go on are taken by an idle worker while the one that set it is busy and only polls.

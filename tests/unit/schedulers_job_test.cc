@@ -127,6 +127,23 @@ TEST_P(schedulers, nobody_waits_for_a_task_that_is_buried_under_him) {
   munmap(shown, sizeof(signs));
 }
 
+// A future that joins itself: its handle lies where it finds it, in the memory of the one process.
+tobi::future<int> itself;
+
+TEST_P(schedulers, a_job_that_stands_still_ends_with_a_report) {
+  if (!steals_children()) GTEST_SKIP() << "a continuation's child has begun before its handle is known";
+  const outcome o = job(1, [](tobi::runtime&) {
+    return tobi::run([] {
+      itself = tobi::spawn_future([] { return itself.join(); }, 2);
+      return itself.join();
+    });
+  });
+  EXPECT_NE(o.status, 0);
+  EXPECT_NE(o.said.find("the job stands still"), std::string::npos) << o.said;
+  EXPECT_NE(o.said.find("2 tasks wait for results"), std::string::npos) << o.said;
+  EXPECT_NE(o.said.find("2 tasks that were suspended here wait"), std::string::npos) << o.said;
+}
+
 struct large {
   std::array<std::uint64_t, 500> words;
 };

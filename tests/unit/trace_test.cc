@@ -158,7 +158,7 @@ TEST(clock_fit, the_default_is_no_change) {
 }
 
 TEST(trace_file, is_json_with_every_track_named_one_event_a_line) {
-  job::trace_facts facts{"shm+\"odd\"", "steal_word", 1000, {}};
+  job::trace_facts facts{"shm+\"odd\"", "continuation_greedy", "steal_word", 1000, {}};
   facts.ranks.resize(3);
   facts.ranks[2].node = 1;
   facts.ranks[1].lost = 17;

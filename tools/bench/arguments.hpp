@@ -26,7 +26,7 @@ struct arguments {
   std::uint64_t n = 0;          // fib, nqueens; pfor, recpfor: iterations; lcs: bytes; cilksort: elements
   std::uint64_t k = 5;          // pfor, recpfor: loops
   double m = 10;                // pfor, recpfor: microseconds an iteration
-  std::uint64_t rounds = 1;     // the same, in rounds of compute()
+  std::uint64_t rounds = 0;     // the same, in rounds of compute()
   std::uint64_t c = 512;        // lcs: side of the blocks that are not split
   std::uint64_t cutoff = 0;     // nqueens: rows at the end that make no tasks; cilksort: elements of a leaf
   std::uint64_t chunk = 0;      // cilksort: bytes dealt to a worker at a time; 0: equal parts

@@ -88,7 +88,7 @@ double median(std::vector<double> values) {
 nlohmann::ordered_json params_of(const arguments& a) {
   if (a.app == "btc") return {{"depth", a.depth}, {"iter", a.iter}};
   if (a.app == "nqueens") return {{"n", a.n}, {"cutoff", a.cutoff}};
-  if (a.app == "pfor" || a.app == "recpfor") return {{"n", a.n}, {"k", a.k}, {"m_us", a.m}, {"rounds", a.rounds}};
+  if (a.app == "pfor" || a.app == "recpfor") return {{"n", a.n}, {"k", a.k}, {"m_us", a.m}};
   if (a.app == "lcs") return {{"n", a.n}, {"c", a.c}};
   if (a.app == "cilksort") return {{"n", a.n}, {"cutoff", a.cutoff}, {"chunk", a.chunk}};
   if (a.app != "uts") return {{"n", a.n}};
@@ -157,7 +157,9 @@ nlohmann::ordered_json global_of(const tobi::global_statistics& g, double worker
 struct setting {
   int workers;  // that run tasks
   int servers;  // that execute their atomics and run none (TOBI_AMO_SERVER=worker)
+  int nodes;
   std::string transport, sched, deque;
+  bool local_collection;
 };
 
 // One measured run, and the elision beside it where that was asked for.
@@ -174,10 +176,19 @@ struct run_report {
 };
 
 void print_json(const arguments& a, const setting& where, const run_report& r) {
-  nlohmann::ordered_json line{
-      {"app", a.app},         {"params", params_of(a)},       {"workers", where.workers}, {"servers", where.servers},
-      {"nodes", 1},           {"transport", where.transport}, {"sched", where.sched},     {"deque", where.deque},
-      {"seconds", r.seconds}, {"result", r.got.result},       {"verified", nullptr},      {"stats", nullptr}};
+  nlohmann::ordered_json line{{"app", a.app},
+                              {"params", params_of(a)},
+                              {"workers", where.workers},
+                              {"servers", where.servers},
+                              {"nodes", where.nodes},
+                              {"transport", where.transport},
+                              {"sched", where.sched},
+                              {"deque", where.deque},
+                              {"local_collection", where.local_collection},
+                              {"seconds", r.seconds},
+                              {"result", r.got.result},
+                              {"verified", nullptr},
+                              {"stats", nullptr}};
   if (r.verified) line["verified"] = *r.verified;
   if (r.stats) {
     const auto seconds_in_run = [](const tobi::statistics& s) { return static_cast<double>(s.run_time) / 1e9; };
@@ -188,6 +199,7 @@ void print_json(const arguments& a, const setting& where, const run_report& r) {
       line["stats"]["each_worker"].back()["global"] = global_of(s.global, seconds_in_run(s));
     }
   }
+  if (a.rounds != 0) line["rounds"] = a.rounds;  // calibrated, so not what was asked for
   if (a.app == "uts") {
     line["leaves"] = r.got.tree.leaves();
     line["depth"] = r.got.tree.depth();
@@ -289,7 +301,7 @@ int run_serially(const arguments& a) {
     r.best = best;
     r.seconds = time_elided(a, r.got);
     right = accept(a, r.got, r.verified) && right;
-    if (i >= 0) report(a, {1, 0, "none", "serial", "none"}, r, i == 0);
+    if (i >= 0) report(a, {1, 0, 1, "none", "serial", "none", true}, r, i == 0);
   }
   return right ? 0 : 1;
 }
@@ -336,8 +348,13 @@ int run_app(const arguments& asked) {
   progress_word = shown.word(rt.rank());
   prepare_parallel(a);
   if (a.efficiency && rt.rank() == 0) prepare_elided(a);
-  const setting where{rt.computing(), rt.size() - rt.computing(), std::string(rt.transport_name()),
-                      std::string(rt.sched_name()), std::string(rt.deque_name())};
+  const setting where{rt.computing(),
+                      rt.size() - rt.computing(),
+                      rt.nodes(),
+                      std::string(rt.transport_name()),
+                      std::string(rt.sched_name()),
+                      std::string(rt.deque_name()),
+                      rt.local_collection()};
 
   bool right = true;
   std::vector<run_report> runs;

@@ -67,22 +67,31 @@ stage set_up(bootstrap::bootstrap& job, transports::transport& fabric) {
   return s;
 }
 
-// How many round trips rank 0 can make in a second, with everybody waiting in the fabric; all ranks take its word.
+// How many round trips rank 0 can make in a second, with everybody waiting in the fabric, and how many fences all can
+// make together; all ranks take rank 0's word.
 void measure(stage& s) {
   constexpr std::uint64_t tries = 30;
+  constexpr std::uint64_t second_ns = 1'000'000'000;
   s.fence();
-  std::uint64_t took_ns = 1;
+  struct {
+    std::uint64_t trips_ns = 1;
+    std::uint64_t fences_ns = 1;
+  } took;
+  std::uint64_t begin = arch::now_ns();
   if (s.rank() == 0) {
     std::uint64_t value = 0;
-    const std::uint64_t begin = arch::now_ns();
     for (std::uint64_t i = 0; i < tries; ++i) s.done(s.next(), s.get(s.next(), 0, &value, 8));
-    took_ns += arch::now_ns() - begin;
+    took.trips_ns += arch::now_ns() - begin;
   }
   s.fence();
-  s.job.put("round trips", std::as_bytes(std::span(&took_ns, 1)));
+  begin = arch::now_ns();
+  for (std::uint64_t i = 0; i < tries; ++i) s.fence();
+  took.fences_ns += arch::now_ns() - begin;
+  s.job.put("round trips", std::as_bytes(std::span(&took, 1)));
   s.job.fence();
-  std::memcpy(&took_ns, s.job.get(0, "round trips").data(), sizeof took_ns);
-  s.affordable = std::max<std::uint64_t>(100, tries * 1'000'000'000 / took_ns);
+  std::memcpy(&took, s.job.get(0, "round trips").data(), sizeof took);
+  s.affordable = std::max<std::uint64_t>(100, tries * second_ns / took.trips_ns);
+  s.affordable_turns = std::max<std::uint64_t>(100, tries * second_ns / took.fences_ns);
 }
 
 // What the ranks say of a rule, as one: the first failure, or the first reason to skip.

@@ -134,6 +134,7 @@ nlohmann::ordered_json to_json(const trace& t, const activity& a) {
           {"workers", t.ranks.size()},
           {"nodes", nodes},
           {"transport", t.transport},
+          {"sched", t.sched},
           {"deque", t.deque},
           {"seconds", static_cast<double>(a.span.end - a.span.begin) / 1e9},
           {"events", events},

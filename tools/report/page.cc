@@ -107,9 +107,9 @@ std::string page(const std::vector<traced>& traces, const std::vector<line>& res
   if (const std::string memory = global_memory_of(results); !memory.empty()) out += "<h2>Global memory</h2>\n" + memory;
   if (const std::string ops = operations_of(results); !ops.empty()) out += "<h2>Operations</h2>\n" + ops;
   for (const traced& t : traces) {
-    out += fmt::format("<h2>Trace {}</h2>\n<p>{} workers, {}, {}; {} of the oldest events lost.</p>\n",
-                       escaped(t.read.file), t.read.ranks.size(), escaped(t.read.transport), escaped(t.read.deque),
-                       t.read.lost());
+    out += fmt::format("<h2>Trace {}</h2>\n<p>{} workers, {}, {}, {}; {} of the oldest events lost.</p>\n",
+                       escaped(t.read.file), t.read.ranks.size(), escaped(t.read.transport), escaped(t.read.sched),
+                       escaped(t.read.deque), t.read.lost());
     for (const std::string_view name : figure_names) out += figure(name, t.read, t.seen);
   }
   return out + "</body></html>\n";

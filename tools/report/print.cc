@@ -41,8 +41,8 @@ void print_matrix(const activity& a) {
 
 void print_trace(const traced& both) {
   const auto& [t, a] = both;
-  fmt::print("{}: {} worker{} ({}, {}), {:.6f} s of runs\n", t.file, t.ranks.size(), t.ranks.size() == 1 ? "" : "s",
-             t.transport, t.deque, static_cast<double>(a.span.end - a.span.begin) / 1e9);
+  fmt::print("{}: {} worker{} ({}, {}, {}), {:.6f} s of runs\n", t.file, t.ranks.size(), t.ranks.size() == 1 ? "" : "s",
+             t.transport, t.sched, t.deque, static_cast<double>(a.span.end - a.span.begin) / 1e9);
   if (t.lost() != 0) {
     fmt::print("  {} of the oldest events were lost: raise TOBI_TRACE_SIZE to see the beginning\n", t.lost());
   }

@@ -52,7 +52,8 @@ void read_results(const std::string& file, std::vector<line>& into) {
 }
 
 std::vector<line> medians(const std::vector<line>& lines) {
-  constexpr std::array kept{"app", "peer", "params", "workers", "nodes", "transport", "sched", "deque"};
+  constexpr std::array kept{"app",       "peer",  "params", "workers",         "nodes",
+                            "transport", "sched", "deque",  "local_collection"};
   std::vector<std::vector<line>> groups;
   std::map<std::string, std::size_t> place;
   for (const line& l : lines) {
@@ -105,6 +106,8 @@ std::string setting_of(const line& l) {
     const std::string value = text_of(l, name);
     if (!value.empty()) all += (all.empty() ? "" : ", ") + value;
   }
+  if (const std::string nodes = text_of(l, "nodes"); !nodes.empty() && nodes != "1") all += ", " + nodes + " nodes";
+  if (text_of(l, "local_collection") == "false") all += ", no local collection";
   if (text_of(l, "transport").find("sim") != std::string::npos) all += " (a simulated fabric)";
   return all;
 }

@@ -68,6 +68,7 @@ class reader {
       const json& facts = all.at("otherData");
       if (facts.at("version") != 1) throw bad_input(into_.file + " has a version that this tobi-report does not know");
       into_.transport = facts.at("transport").get<std::string>();
+      into_.sched = facts.at("sched").get<std::string>();
       into_.deque = facts.at("deque").get<std::string>();
       const json& ranks = facts.at("ranks");
       const auto workers = facts.at("workers").get<std::size_t>();

@@ -53,7 +53,7 @@ struct rank_facts {
 };
 
 struct trace {
-  std::string file, transport, deque;
+  std::string file, transport, sched, deque;
   std::vector<rank_facts> ranks;
   std::vector<std::vector<interval>> tasks;  // of each worker, in order
   std::vector<std::vector<interval>> runs;

@@ -112,6 +112,8 @@ bool sim_transport::change(link& l, const op& o, std::byte* remote, bool& stops)
   } else if (found == o.expected) {
     word.store(o.operand, std::memory_order_release);
   } else {
+    // A device may write the word back all the same, over what was stored meanwhile.
+    word.store(found, std::memory_order_release);
     // What follows a guard that failed is not needed: sometimes it is done all the same.
     stops = o.guard && rng_.uniform(2) == 0;
   }

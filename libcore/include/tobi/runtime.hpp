@@ -36,6 +36,8 @@ class runtime {
   [[nodiscard]] int size() const noexcept;
   /// Those that run tasks: all of them, but for one a node with TOBI_AMO_SERVER=worker over a fabric without atomics.
   [[nodiscard]] int computing() const noexcept;
+  /// How many nodes the workers are on, as the transports see it: TOBI_NODES splits a machine.
+  [[nodiscard]] int nodes() const noexcept;
   /// Collective: every worker returns after every worker has called.
   void barrier();
   /// Collective, outside of run(): the sum over all workers since the start or the last reset. EACH, unless it is
@@ -47,6 +49,8 @@ class runtime {
   /// What TOBI_SCHED has chosen, and TOBI_DEQUE.
   [[nodiscard]] std::string_view sched_name() const noexcept;
   [[nodiscard]] std::string_view deque_name() const noexcept;
+  /// False with TOBI_LOCAL_COLLECTION=0.
+  [[nodiscard]] bool local_collection() const noexcept;
 };
 
 namespace detail {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/bench/apps/variant.hpp"
+#include "tools/bench/memory.hpp"
 #include "tools/bench/trees.hpp"
 
 namespace tobi_bench {
@@ -71,7 +72,9 @@ void tree_options(CLI::App& app, arguments& a) {
   const std::string text = e.what();
   if (e.get_name() == "RequiredError") {
     const std::vector<std::string> unknown = app.remaining(true);
-    const char* choices = peers.parsed() ? "fib, uts" : "fib, btc, nqueens, uts, cilksort, peers";
+    const char* choices = peers.parsed()
+                              ? "fib, uts"
+                              : "fib, btc, nqueens, uts, cilksort, uts-mem, gups, stream, histogram, pagerank, peers";
     if (unknown.empty() || unknown.front().starts_with('-')) refuse(fmt::format("name a program first: {}", choices));
     refuse(fmt::format("{} is not one of {}", unknown.front(), choices));
   }
@@ -130,6 +133,10 @@ arguments parse(int argc, char** argv) {
   cilksort->add_option("--chunk", a.chunk, "bytes dealt to each worker in turn (default: one equal part each)")
       ->transform(size_of);
   for (CLI::App* sub : {fib, btc, nqueens, uts, cilksort}) run_options(*sub, a);
+  const std::vector<CLI::App*> on_memory = add_memory_programs(app, a);
+  for (CLI::App* sub : on_memory) run_options(*sub, a);
+  CLI::App* uts_mem = on_memory.front();
+  tree_options(*uts_mem, a);
 
   auto* peers = app.add_subcommand("peers", "the same program on serial, tobi, oneTBB and OpenMP, in turn");
   peers->require_subcommand(1);
@@ -158,11 +165,15 @@ arguments parse(int argc, char** argv) {
   for (const CLI::App* sub : {fib, btc, nqueens, uts, cilksort, peers_fib, peers_uts}) {
     if (sub->parsed()) a.app = sub->get_name();
   }
-  if (a.app == "uts") {
-    const bool own_flags =
-        uts->parsed() && uts->count_all() > 1 && a.tree_name.empty() &&
-        (uts->count("-t") + uts->count("-b") + uts->count("-r") + uts->count("-a") + uts->count("-d") +
-         uts->count("-q") + uts->count("-m") + uts->count("-f") + uts->count("-g")) > 0;
+  for (const CLI::App* sub : on_memory) {
+    if (sub->parsed()) a.app = sub->get_name();
+  }
+  if (a.app == "uts" || a.app == "uts-mem") {
+    const CLI::App* sub = uts_mem->parsed() ? uts_mem : uts;
+    const auto given = [sub](const char* flag) { return sub->count(flag) != 0; };
+    const bool own_flags = sub->parsed() && a.tree_name.empty() &&
+                           (given("-t") || given("-b") || given("-r") || given("-a") || given("-d") || given("-q") ||
+                            given("-m") || given("-f") || given("-g"));
     if (!own_flags) {
       if (a.tree_name.empty()) a.tree_name = "T1";
       const named_tree* known = find_tree(a.tree_name);
@@ -173,6 +184,9 @@ arguments parse(int argc, char** argv) {
     }
   }
   if (a.app == "btc") check_btc(a);
+  if (is_memory_program(a.app)) {
+    if (const std::string wrong = complete_memory_program(a); !wrong.empty()) refuse(wrong);
+  }
   return a;
 }
 
@@ -180,7 +194,8 @@ std::string describe(const arguments& a) {
   if (a.app == "btc") return fmt::format("depth={} iter={}", a.depth, a.iter);
   if (a.app == "cilksort") return fmt::format("n={} cutoff={} chunk={}", a.n, a.cutoff, a.chunk);
   if (a.app == "nqueens" && a.cutoff != 0) return fmt::format("n={} cutoff={}", a.n, a.cutoff);
-  if (a.app != "uts") return fmt::format("n={}", a.n);
+  if (is_memory_program(a.app) && a.app != "uts-mem") return describe_memory_program(a);
+  if (a.app != "uts" && a.app != "uts-mem") return fmt::format("n={}", a.n);
   if (!a.tree_name.empty()) return "tree=" + a.tree_name;
   const tree& t = a.shape;
   return fmt::format("t={} a={} b={} d={} r={} q={} m={} f={} g={}", static_cast<int>(t.type),

@@ -94,6 +94,8 @@ nlohmann::ordered_json params_of(const arguments& a) {
           {"g", t.granularity}};
 }
 
+}  // namespace
+
 // Forks are counted with TOBI_STATS=1 only; what was not counted is null, not 0.
 nlohmann::ordered_json stats_of(const tobi::statistics& s) {
   const auto counted = [&](auto value) {
@@ -113,6 +115,8 @@ nlohmann::ordered_json stats_of(const tobi::statistics& s) {
           {"peak_stack_bytes", s.peak_stack_bytes},
           {"stolen_per_created", counted(s.stolen_per_created())}};
 }
+
+namespace {
 
 // What a run is called in the output, apart from its numbers.
 struct setting {

@@ -1,12 +1,17 @@
 // One program, run as often as asked, and what is said about it.
 #pragma once
 
+#include <nlohmann/json.hpp>
+#include <tobi/statistics.hpp>
+
 #include "tools/bench/arguments.hpp"
 
 namespace tobi_bench {
 
 /// The exit status: 0, or 1 when an answer was wrong.
 int run_app(const arguments& a);
+/// What the runtime counted, as it goes to the output.
+nlohmann::ordered_json stats_of(const tobi::statistics& s);
 
 /// One measurement of one peer in this process: prints its seconds.
 int run_one_peer(const arguments& a);

@@ -79,11 +79,9 @@ detail::result_of<F> run(F function) {
   if constexpr (std::is_void_v<R>) {
     detail::run_root(what, nullptr);
   } else {
-    union {
-      R value;
-    };
-    detail::run_root(what, &value);
-    return value;
+    detail::room_for<R> got;
+    detail::run_root(what, &got.value);
+    return got.value;
   }
 }
 

@@ -234,6 +234,13 @@ template <class R, class F>
   return fork<used>(words, h, &type_of<F, R>);
 }
 
+/// Room for a result that is not there yet, also of a type whose default constructor does something.
+template <class R>
+union room_for {
+  R value;
+  room_for() noexcept {}
+};
+
 template <class F>
 using result_of = std::invoke_result_t<F&>;
 

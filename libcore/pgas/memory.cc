@@ -148,14 +148,16 @@ std::uint64_t memory::release_lazily() noexcept {
     return 0;
   }
   if (!cache_.dirty()) return 0;
-  return static_cast<std::uint64_t>(parts_.caching.rank) << epoch_bits | ((epoch_ + 1) & epoch_mask);
+  promised_ = epoch_ + 1;
+  return static_cast<std::uint64_t>(parts_.caching.rank) << epoch_bits | (promised_ & epoch_mask);
 }
 
 void memory::release() noexcept {
   cache_.settle();
   // Homes of this node are written by plain stores: they are visible before anything that says so.
   std::atomic_thread_fence(std::memory_order_release);
-  if (!cache_.dirty()) return;
+  // What a ticket names may have gone home by an eviction, or have been freed; its thief waits for the epoch.
+  if (!cache_.dirty() && promised_ <= epoch_) return;
   cache_.write_back();
   ++epoch_;
   std::atomic_ref(*parts_.epoch).store(epoch_, std::memory_order_release);

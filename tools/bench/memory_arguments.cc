@@ -34,7 +34,8 @@ std::vector<CLI::App*> add_memory_programs(CLI::App& app, arguments& a) {
   CLI::App* tree = app.add_subcommand("uts-mem", "unbalanced tree in global memory: built, traversed, freed");
 
   CLI::App* gups = add(app, a, "gups", "random updates of a table in global memory");
-  gups->add_option("--n", a.memory.n, "words of the table, a power of two, such as 4M (default: 1M)")
+  gups->add_option("--n", a.memory.n, "words of the table, a power of two, such as 4M")
+      ->default_str("1048576")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
   gups->add_option("--updates", a.memory.updates, "how many (default: four for each word)")
@@ -43,7 +44,8 @@ std::vector<CLI::App*> add_memory_programs(CLI::App& app, arguments& a) {
   cutoff_option(gups, a, "updates that a task makes");
 
   CLI::App* stream = add(app, a, "stream", "copy, scale, add and triad on arrays in global memory");
-  stream->add_option("--n", a.memory.n, "elements of an array, such as 10M (default: 2M)")
+  stream->add_option("--n", a.memory.n, "elements of an array, such as 10M")
+      ->default_str("2000000")
       ->transform(CLI::AsSizeValue(true))
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
   cutoff_option(stream, a, "elements of a leaf");

@@ -1,6 +1,10 @@
 // UTS-Mem (SC'23, section 6.3): the tree of uts in global memory. It is built by tasks, each node by whoever runs the
 // task, in that worker's memory; then traversed by chasing addresses; then freed, by whoever comes by. A node is its
 // number of children and their addresses: all that a traversal knows of it.
+//
+// Siblings are built from the last to the first, and visited from the first to the last. In the same order a few
+// workers would share the traversal as they shared the building, each would find what it had built itself in its own
+// memory, and a run of two nodes would measure no access to the other one. On many workers the order does not matter.
 #include <algorithm>
 #include <array>
 #include <tobi/checkout.hpp>
@@ -32,19 +36,20 @@ node build(const tree_node& n);
 void build_children(const tree_node& parent, node into, std::uint32_t first, std::uint32_t last) {
   if (last - first > one_by_one) {
     const std::uint32_t middle = first + (last - first) / 2;
-    auto left = tobi::spawn([=] { build_children(parent, into, first, middle); });
-    build_children(parent, into, middle, last);
-    left.join();
+    auto right = tobi::spawn([=] { build_children(parent, into, middle, last); });
+    build_children(parent, into, first, middle);
+    right.join();
     return;
   }
-  const tree_node child = tree_child(shape, parent, first);
-  const auto build_this = [=] { tobi::store(into + 1 + first, address(build(child))); };
+  const std::uint32_t index = last - 1;
+  const tree_node child = tree_child(shape, parent, index);
+  const auto build_this = [=] { tobi::store(into + 1 + index, address(build(child))); };
   if (last - first == 1) {
     build_this();
     return;
   }
   auto here = tobi::spawn(build_this);
-  build_children(parent, into, first + 1, last);
+  build_children(parent, into, first, index);
   here.join();
 }
 

@@ -190,14 +190,14 @@ void print_table(const arguments& a, const setting& where, const measured_run& r
                  variable("TOBI_CACHE_POLICY", "write_back_lazy"));
     }
     fmt::print("{:>12}", "seconds");
-    for (const measured_phase& p : run.phases) fmt::print("{:>22}", fmt::format("{} s", p.name));
+    for (const measured_phase& p : run.phases) fmt::print("{:>28}", fmt::format("{} s", p.name));
     if (run.serial_seconds) fmt::print("{:>12}{:>12}", "serial s", "efficiency");
     fmt::print("{}\n", a.verify ? "  verified" : "");
   }
   fmt::print("{:>12.4f}", run.seconds);
   for (const measured_phase& p : run.phases) {
     const std::string speed = p.counts ? fmt::format(" {:.2f} {}", p.did.amount / p.seconds, p.did.unit) : "";
-    fmt::print("{:>22}", fmt::format("{:.4f}{}", p.seconds, speed));
+    fmt::print("{:>28}", fmt::format("{:.4f}{}", p.seconds, speed));
   }
   if (run.serial_seconds)
     fmt::print("{:>12.4f}{:>12.3f}", *run.serial_seconds, *run.serial_seconds / (where.workers * run.seconds));

@@ -230,7 +230,7 @@ std::uint64_t memory::release_lazily() noexcept {
   const entered now(*this, global_phase::release);
   if (!cache_.dirty()) return 0;
   promised_ = epoch_ + 1;
-  return static_cast<std::uint64_t>(parts_.caching.rank) << epoch_bits | ((epoch_ + 1) & epoch_mask);
+  return static_cast<std::uint64_t>(parts_.caching.rank) << epoch_bits | (promised_ & epoch_mask);
 }
 
 void memory::release() noexcept {
@@ -242,7 +242,7 @@ void memory::write_back() {
   cache_.settle();
   // Homes of this node are written by plain stores: they are visible before anything that says so.
   std::atomic_thread_fence(std::memory_order_release);
-  // What a ticket names may have gone home, or been freed, without a release: its thief waits for the epoch.
+  // What a ticket names may have gone home by an eviction, or have been freed; its thief waits for the epoch.
   if (!cache_.dirty() && promised_ <= epoch_) return;
   cache_.write_back();
   ++epoch_;

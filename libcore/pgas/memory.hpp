@@ -155,7 +155,7 @@ class memory final : public base::coherence {
   std::unique_ptr<phase_clock> clock_;
   cache cache_;
   std::uint64_t epoch_ = 0;
-  std::uint64_t promised_ = 0;  // the newest epoch that a ticket names
+  std::uint64_t promised_ = 0;  // the latest epoch that a ticket names
   std::uint64_t collectives_ = 0;
   unsigned until_poll_ = 1;
   bool shared_ = false;

@@ -51,6 +51,15 @@ bench_refuses "does not end" uts -t 0 -q 0.5 -m 2
 bench_refuses "does not end" uts -t 2 -q 0.5 -m 2
 bench_refuses "more leaves" uts -t 3 -b 10 -d 100000
 
+for n in 0 -1 x; do bench_refuses "--n: " gups --n $n; done
+bench_refuses "no power of two" gups --n 1000
+for n in 0 -1 x; do bench_refuses "--n: " stream --n $n; done
+for n in 0 31 x; do bench_refuses "--scale: " pagerank --scale $n; done
+for n in 0 -1; do bench_refuses "--iterations: " pagerank --iterations $n; done
+bench_refuses "--iterations" histogram --iterations 3
+bench_refuses "T9 is not one of T1, T2" uts-mem --tree T9
+bench_refuses "does not end" uts-mem -t 0 -q 0.5 -m 2
+
 bench_refuses "name a program" peers
 bench_refuses "nqueens is not one of" peers nqueens
 for n in 1 91 -1; do bench_refuses "--n: " peers fib --n $n; done

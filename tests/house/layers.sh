@@ -42,7 +42,7 @@ vendor 'rdma/' transports/ tools/perf/raw_ofi
 vendor 'mpi.h' '(transports|bootstrap)/mpi/' tools/perf/raw_mpi
 vendor 'pmix.h' bootstrap/pmix/
 
-standard='array|bit|cstddef|cstdint|cstring|memory|stdexcept|string|string_view|type_traits|utility'
+standard='algorithm|array|bit|concepts|cstddef|cstdint|cstring|functional|memory|optional|stdexcept|string|string_view|tuple|type_traits|utility'
 say 'public headers include only the standard library' "$(sources libcore/include | xargs grep -nE '^#include <' | grep -vE "#include <($standard)>")"
 for limit in Makefile:120 transports/transport.hpp:200; do
   file=${limit%:*}; lines=$(wc -l <"$file")

@@ -35,7 +35,7 @@ say "the transports are those of the registry" "$(differ "$work/readme" "$work/t
 ls "$BIN" | grep '^tobi-' >"$work/tools"
 rows Tools | cut -f 1 | sed 's/ .*//' | grep '^tobi-' >"$work/readme"
 say "the tools are those that are built" "$(differ "$work/readme" "$work/tools")"
-say "README.md has at most 220 lines" "$(lines=$(wc -l <README.md); [ "$lines" -le 220 ] || echo "$lines")"
+say "README.md has at most 240 lines" "$(lines=$(wc -l <README.md); [ "$lines" -le 240 ] || echo "$lines")"
 say "its files and folders are there" "$(grep -oE '`(libcore|tests|tools|transports)/[a-zA-Z0-9_./]*`' README.md | tr -d '`' | while read -r path; do [ -e "$path" ] || echo "$path"; done)"
 
 section 'A program' | sed -n '/^```cpp$/,/^```$/p' | sed '/^```/d' >"$work/fib.cc"

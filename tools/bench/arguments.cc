@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/bench/apps/variant.hpp"
+#include "tools/bench/memory.hpp"
 #include "tools/bench/trees.hpp"
 
 namespace tobi_bench {
@@ -72,10 +73,10 @@ void tree_options(CLI::App& app, arguments& a) {
   const std::string text = e.what();
   if (e.get_name() == "RequiredError") {
     const std::vector<std::string> unknown = app.remaining(true);
-    const char* choices =
-        peers.parsed()
-            ? "fib, uts"
-            : "fib, btc, nqueens, uts, pfor, recpfor, lcs, cilksort, frames, fork-cost, space, steal-breakdown, peers";
+    const char* choices = peers.parsed() ? "fib, uts"
+                                         : "fib, btc, nqueens, uts, pfor, recpfor, lcs, cilksort, uts-mem, gups, "
+                                           "stream, histogram, pagerank, frames, "
+                                           "fork-cost, space, steal-breakdown, peers";
     if (unknown.empty() || unknown.front().starts_with('-')) refuse(fmt::format("name a program first: {}", choices));
     refuse(fmt::format("{} is not one of {}", unknown.front(), choices));
   }
@@ -152,6 +153,10 @@ arguments parse(int argc, char** argv) {
   cilksort->add_option("--chunk", a.chunk, "bytes dealt to each worker in turn (default: one equal part each)")
       ->transform(size_of);
   for (CLI::App* sub : {fib, btc, nqueens, uts, pfor, recpfor, lcs, cilksort}) run_options(*sub, a);
+  const std::vector<CLI::App*> on_memory = add_memory_programs(app, a);
+  for (CLI::App* sub : on_memory) run_options(*sub, a);
+  CLI::App* uts_mem = on_memory.front();
+  tree_options(*uts_mem, a);
 
   auto* frames = app.add_subcommand("frames", "fib in frames on the heap, as X10 has them, and in place; in turn");
   frames->add_option("--n", a.n, "which number")->default_val(27)->check(CLI::Range(2, 45));
@@ -204,13 +209,17 @@ arguments parse(int argc, char** argv) {
     a.measure = true;
     if (sub->count("--repeat") == 0) a.repeat = 5;
   }
+  for (const CLI::App* sub : on_memory) {
+    if (sub->parsed()) a.app = sub->get_name();
+  }
   take_default(app, a.app, "--n", a.n);
   take_default(app, a.app, "--cutoff", a.cutoff);
-  if (a.app == "uts") {
-    const bool own_flags =
-        uts->parsed() && uts->count_all() > 1 && a.tree_name.empty() &&
-        (uts->count("-t") + uts->count("-b") + uts->count("-r") + uts->count("-a") + uts->count("-d") +
-         uts->count("-q") + uts->count("-m") + uts->count("-f") + uts->count("-g")) > 0;
+  if (a.app == "uts" || a.app == "uts-mem") {
+    const CLI::App* sub = uts_mem->parsed() ? uts_mem : uts;
+    const auto given = [sub](const char* flag) { return sub->count(flag) != 0; };
+    const bool own_flags = sub->parsed() && a.tree_name.empty() &&
+                           (given("-t") || given("-b") || given("-r") || given("-a") || given("-d") || given("-q") ||
+                            given("-m") || given("-f") || given("-g"));
     if (!own_flags) {
       if (a.tree_name.empty()) a.tree_name = "T1";
       const named_tree* known = find_tree(a.tree_name);
@@ -223,6 +232,9 @@ arguments parse(int argc, char** argv) {
   if (a.app == "btc") check_btc(a);
   if ((a.app == "recpfor" || a.app == "lcs") && !std::has_single_bit(a.n))
     refuse("--n: " + a.app + " halves it, so it must be a power of two");
+  if (is_memory_program(a.app)) {
+    if (const std::string wrong = complete_memory_program(a); !wrong.empty()) refuse(wrong);
+  }
   return a;
 }
 
@@ -232,7 +244,8 @@ std::string describe(const arguments& a) {
   if (a.app == "lcs") return fmt::format("n={} c={}", a.n, a.c);
   if (a.app == "cilksort") return fmt::format("n={} cutoff={} chunk={}", a.n, a.cutoff, a.chunk);
   if (a.app == "nqueens" && a.cutoff != 0) return fmt::format("n={} cutoff={}", a.n, a.cutoff);
-  if (a.app != "uts") return fmt::format("n={}", a.n);
+  if (is_memory_program(a.app) && a.app != "uts-mem") return describe_memory_program(a);
+  if (a.app != "uts" && a.app != "uts-mem") return fmt::format("n={}", a.n);
   if (!a.tree_name.empty()) return "tree=" + a.tree_name;
   const tree& t = a.shape;
   return fmt::format("t={} a={} b={} d={} r={} q={} m={} f={} g={}", static_cast<int>(t.type),

@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <string>
 
+#include "tools/bench/apps/memory_program.hpp"
 #include "tools/bench/apps/tree.hpp"
 
 namespace tobi_bench {
 
 struct arguments {
-  std::string app;  // fib, btc, uts, nqueens, pfor, recpfor, lcs, cilksort; or a measurement
+  std::string app;  // fib, btc, uts, nqueens, pfor, recpfor, lcs, cilksort; those of memory.hpp; or a measurement
   bool peers = false;
   std::string only;  // peers: run this one peer and print its seconds (the child process of a measurement)
 
@@ -35,6 +36,7 @@ struct arguments {
   std::uint64_t iter = 1;
   std::string tree_name;  // empty: own flags
   tree shape;
+  memory_sizes memory;  // of the programs on global memory
 };
 
 /// Never returns on a bad argument: one sentence on standard error, status 2.

@@ -105,6 +105,8 @@ nlohmann::ordered_json params_of(const arguments& a) {
           {"g", t.granularity}};
 }
 
+}  // namespace
+
 // Forks are counted with TOBI_STATS=1 only; what was not counted is null, not 0.
 nlohmann::ordered_json stats_of(const tobi::statistics& s) {
   const auto counted = [&](auto value) {
@@ -130,7 +132,6 @@ nlohmann::ordered_json stats_of(const tobi::statistics& s) {
           {"stolen_per_created", counted(s.stolen_per_created())}};
 }
 
-// Of global memory; null where there was none. Times of all workers, with TOBI_STATS=1 only.
 nlohmann::ordered_json global_of(const tobi::global_statistics& g, double worker_seconds) {
   constexpr const char* phases[tobi::global_phases] = {"get",          "checkout", "checkin", "release",
                                                        "lazy_release", "acquire",  "serial"};
@@ -152,6 +153,7 @@ nlohmann::ordered_json global_of(const tobi::global_statistics& g, double worker
   all["phases_s"]["others"] = std::max(0.0, worker_seconds - sum);
   return all;
 }
+namespace {
 
 // What a run is called in the output, apart from its numbers.
 struct setting {

@@ -126,6 +126,10 @@ checked_out<T, How> checkout_nb(global_span<T> what, mode::tag<How> how) {
   return checkout_nb(what.data(), what.size(), how);
 }
 
+/// What a loop over global memory may check out at a time, wherever it lies: a few ranges of so many bytes always fit
+/// into the cache. The same on every worker.
+[[nodiscard]] inline std::size_t chunk_bytes() { return global_calls::chunk_bytes(); }
+
 /// One element, read or written by value.
 template <class T>
 [[nodiscard]] std::remove_const_t<T> load(global_ptr<T> from) {

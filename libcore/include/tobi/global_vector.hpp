@@ -75,11 +75,21 @@ class global_vector {
       grow_to(count, arguments...);
     }
   }
-  void push_back(T value) {
+  void push_back(T value) { emplace_back(std::move(value)); }
+  /// A new last element, made from ARGUMENTS, which are not references into this vector.
+  template <class... Arguments>
+  void emplace_back(Arguments&&... arguments) {
     if (size_ == capacity_) move_to(capacity_ == 0 ? 8 : 2 * capacity_);
     auto place = checkout(end(), 1, mode::write);
-    std::construct_at(place.data(), std::move(value));
+    std::construct_at(place.data(), std::forward<Arguments>(arguments)...);
     ++size_;
+  }
+  /// There is a last element.
+  void pop_back() noexcept { shrink_to(size_ - 1); }
+  void swap(global_vector& other) noexcept {
+    std::swap(first_, other.first_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
   }
 
  private:
@@ -113,10 +123,11 @@ class global_vector {
   }
   void move_to(std::size_t capacity) {
     const global_ptr<T> fresh = allocate_global<T>(capacity);
-    for_parts(first_, size_, mode::read_write, [&](T* from, std::size_t i) {
+    constexpr access how = std::is_trivially_copyable_v<T> ? access::read : access::read_write;
+    for_parts(first_, size_, mode::tag<how>{}, [&](auto* from, std::size_t i) {
       auto place = checkout(fresh + static_cast<std::ptrdiff_t>(i), 1, mode::write);
       std::construct_at(place.data(), std::move(*from));
-      std::destroy_at(from);
+      if constexpr (how == access::read_write) std::destroy_at(from);
     });
     if (capacity_ != 0) free_global(first_, capacity_);
     first_ = fresh;

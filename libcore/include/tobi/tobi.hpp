@@ -1,6 +1,7 @@
 // Everything of Tobiuo that a program includes.
 #pragma once
 
+#include "tobi/algorithm.hpp"
 #include "tobi/checkout.hpp"
 #include "tobi/error.hpp"
 #include "tobi/finish.hpp"

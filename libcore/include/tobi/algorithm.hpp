@@ -1,0 +1,11 @@
+// Algorithms on ranges of global memory. Each takes an execution_policy first, or uses `par`, and chunks its checkouts
+// by itself; the headers of algorithm/ say what each costs.
+#pragma once
+
+#include "tobi/algorithm/find.hpp"
+#include "tobi/algorithm/for_each.hpp"
+#include "tobi/algorithm/merge.hpp"
+#include "tobi/algorithm/policy.hpp"
+#include "tobi/algorithm/reduce.hpp"
+#include "tobi/algorithm/scan.hpp"
+#include "tobi/algorithm/sort.hpp"

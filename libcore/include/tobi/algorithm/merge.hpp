@@ -1,0 +1,115 @@
+// merge: two sorted ranges into one, stable: of equal elements those of ONE come first, and each range's keep their
+// order. The output is halved, and a binary search in both inputs finds what belongs to each half, so that all leaves
+// are equally long. Work O(n) and O(log n) loads of single elements a leaf, depth O(log^2 n) and a leaf. Inputs are
+// read, the output written; it overlaps neither, and is at least as long as both together, or a std::length_error is
+// thrown. May migrate the caller, which holds no checkout; the comparison does not fork.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <type_traits>
+
+#include "tobi/algorithm/for_each.hpp"
+
+namespace tobi {
+#ifdef TOBI_ELIDE
+inline namespace elided {
+#endif
+
+namespace pieces {
+
+/// How many of the first K elements of the merged range come from ONE.
+template <class T, class Less>
+std::size_t share_of_first(global_span<const T> one, global_span<const T> two, std::size_t k, Less& less) {
+  std::size_t low = k > two.size() ? k - two.size() : 0;
+  std::size_t high = std::min(k, one.size());
+  while (low < high) {
+    const std::size_t i = low + (high - low) / 2;
+    if (less(load(two[k - i - 1]), load(one[i]))) {
+      high = i;
+    } else {
+      low = i + 1;
+    }
+  }
+  return low;
+}
+
+/// A leaf, in rounds: a round opens a chunk of each input and merges what these two decide, which is all of one of
+/// them. Where both are open to their ends, that is everything.
+template <class T, class Less>
+void merge_leaf(const execution_policy& how, global_span<const T> one, global_span<const T> two, global_span<T> out,
+                Less& less) {
+  while (!one.empty() && !two.empty()) {
+    std::size_t from_one = std::min(one.size(), chunk_at(how, one.data()));
+    std::size_t from_two = std::min(two.size(), chunk_at(how, two.data()));
+    auto open_one = checkout_nb(one.first(from_one), mode::read);
+    auto open_two = checkout_nb(two.first(from_two), mode::read);
+    const T* const a = open_one.data();
+    const T* const b = open_two.data();
+    if (from_one < one.size() || from_two < two.size()) {
+      const T& last_a = a[from_one - 1];
+      const T& last_b = b[from_two - 1];
+      if (less(last_b, last_a)) {
+        from_one = static_cast<std::size_t>(std::upper_bound(a, a + from_one, last_b, less) - a);
+      } else {
+        from_two = static_cast<std::size_t>(std::lower_bound(b, b + from_two, last_a, less) - b);
+      }
+    }
+    const std::size_t n = std::min(from_one + from_two, chunk_at(how, out.data()));
+    auto open_out = checkout(out.first(n), mode::write);
+    T* to = open_out.data();
+    if (n == from_one + from_two) {
+      std::merge(a, a + from_one, b, b + from_two, to, less);
+    } else {  // the output has a boundary here
+      std::size_t i = 0;
+      for (std::size_t j = 0; i + j < n; ++to) {
+        const bool second = i == from_one || (j < from_two && less(b[j], a[i]));
+        *to = second ? b[j++] : a[i++];
+      }
+      from_one = i;
+      from_two = n - i;
+    }
+    one = one.subspan(from_one);
+    two = two.subspan(from_two);
+    out = out.subspan(n);
+  }
+  tobi::copy({.cutoff = seq.cutoff, .checkout_bytes = how.checkout_bytes}, one.empty() ? two : one, out);
+}
+
+template <class T, class Less>
+void merge_in_tasks(const execution_policy& how, global_span<const T> one, global_span<const T> two, global_span<T> out,
+                    Less less) {
+  const std::size_t size = one.size() + two.size();
+  if (size <= cutoff_of<T>(how)) {
+    merge_leaf(how, one, two, out, less);
+    return;
+  }
+  const std::size_t half = size / 2;
+  const std::size_t i = share_of_first(one, two, half, less);
+  auto left = spawn([=] { merge_in_tasks(how, one.first(i), two.first(half - i), out.first(half), less); });
+  merge_in_tasks(how, one.subspan(i), two.subspan(half - i), out.subspan(half), less);
+  left.join();
+}
+
+}  // namespace pieces
+
+/// ONE and TWO, each sorted as LESS says, merged into OUT. Elements are trivially copyable.
+template <class One, class Two, class T, class Less = std::less<>>
+void merge(const execution_policy& how, global_span<One> one, global_span<Two> two, global_span<T> out,
+           Less less = {}) {
+  static_assert(std::is_same_v<std::remove_const_t<One>, T> && std::is_same_v<std::remove_const_t<Two>, T>,
+                "tobi: merge() takes ranges of one element type");
+  static_assert(std::is_trivially_copyable_v<T>, "tobi: merge() copies bytes: its elements are trivially copyable");
+  pieces::check_sizes("merge", one.size() + two.size(), out.size());
+  pieces::merge_in_tasks<T>(how, one, two, out, less);
+}
+template <class One, class Two, class T, class Less = std::less<>>
+void merge(global_span<One> one, global_span<Two> two, global_span<T> out, Less less = {}) {
+  tobi::merge(par, one, two, out, less);
+}
+
+#ifdef TOBI_ELIDE
+}  // namespace elided
+#endif
+}  // namespace tobi

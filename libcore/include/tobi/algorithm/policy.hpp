@@ -1,0 +1,139 @@
+// How the algorithms on global ranges are run, and what they are made of: tasks that split a range of indices in
+// halves, and leaves that go through global memory a chunk at a time.
+//
+// A leaf checks out as much of each of its ranges as its policy says, and no more than the cache surely holds: a chunk
+// ends where the addresses reach a multiple of global_calls::chunk_bytes(), so it never takes more of the cache than
+// that. No checkout is held across a fork or a join.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "tobi/checkout.hpp"
+#include "tobi/global_memory.hpp"
+#include "tobi/global_ptr.hpp"
+#include "tobi/parallel.hpp"
+
+namespace tobi {
+#ifdef TOBI_ELIDE
+inline namespace elided {
+#endif
+
+/// How an algorithm is cut into tasks and checkouts. Each algorithm takes one first, or takes par.
+struct execution_policy {
+  /// Elements of a leaf, which is serial. 0: as many as make 16 KiB, so that a leaf is worth a fork.
+  std::size_t cutoff = 0;
+  /// Bytes of each range that a leaf checks out at a time. 0: 64 KiB. What the cache cannot hold is made less.
+  std::size_t checkout_bytes = 0;
+};
+/// The default.
+inline constexpr execution_policy par{};
+/// One leaf: no task is forked.
+inline constexpr execution_policy seq{.cutoff = ~std::size_t{0}};
+
+/// The pieces of the algorithms: not for users.
+namespace pieces {
+
+/// Elements of a leaf, at least 1. The largest of the element types decides.
+template <class... T>
+constexpr std::size_t cutoff_of(const execution_policy& how) noexcept {
+  constexpr std::size_t leaf_bytes = std::size_t{1} << 14;
+  if (how.cutoff != 0) return how.cutoff;
+  return std::max<std::size_t>(1, leaf_bytes / std::max({sizeof(T)...}));
+}
+
+/// leaf(begin, end) for parts of [begin, end) of at most CUTOFF indices, in tasks. A leaf is copied into each.
+template <class Leaf>
+void in_tasks(std::size_t begin, std::size_t end, std::size_t cutoff, Leaf leaf) {
+  if (end - begin <= cutoff) {
+    if (begin != end) leaf(begin, end);
+    return;
+  }
+  const std::size_t middle = begin + (end - begin) / 2;
+  auto left = spawn([=] { in_tasks(begin, middle, cutoff, leaf); });
+  in_tasks(middle, end, cutoff, leaf);
+  left.join();
+}
+
+/// A range as a leaf uses it.
+template <access How, class T>
+struct operand {
+  global_span<T> all;
+};
+template <class T>
+constexpr operand<access::read, const T> input(global_span<T> all) noexcept {
+  return {all};
+}
+/// Elements that are assigned to. Those that own something must be what they were before.
+template <class T>
+using output = operand<std::is_trivially_copyable_v<T> ? access::write : access::read_write, T>;
+
+/// How many elements from AT on may be checked out at once; at least 1.
+template <class T>
+std::size_t chunk_at(const execution_policy& how, global_ptr<T> at) {
+  constexpr std::size_t usual = std::size_t{1} << 16;
+  const std::size_t most = global_calls::chunk_bytes();
+  const std::size_t wanted = std::min(how.checkout_bytes != 0 ? how.checkout_bytes : usual, most);
+  const std::size_t to_boundary = most - reinterpret_cast<std::uintptr_t>(at.raw()) % most;
+  return std::max<std::size_t>(1, std::min(wanted, to_boundary) / sizeof(T));
+}
+
+/// body(i, n, pointer...) for the indices [begin, end), n at a time from i on, with a pointer to element i of each
+/// range. The chunks of all ranges are fetched together. A body that answers false ends it.
+template <class Body, access... How, class... T>
+void sweep(const execution_policy& how, std::size_t begin, std::size_t end, Body& body, operand<How, T>... ranges) {
+  while (begin < end) {
+    const std::size_t n = std::min({end - begin, chunk_at(how, ranges.all[begin])...});
+    std::tuple open{checkout_nb(ranges.all.subspan(begin, n), mode::tag<How>{})...};
+    const auto call = [&](auto&... part) { return body(begin, n, part.data()...); };
+    if constexpr (std::is_same_v<decltype(std::apply(call, open)), bool>) {
+      if (!std::apply(call, open)) return;
+    } else {
+      std::apply(call, open);
+    }
+    begin += n;
+  }
+}
+
+/// sweep() over [0, size) in tasks.
+template <class Body, access... How, class... T>
+void sweep_in_tasks(const execution_policy& how, std::size_t size, Body body, operand<How, T>... ranges) {
+  in_tasks(0, size, cutoff_of<T...>(how), [=](std::size_t begin, std::size_t end) {
+    Body mine = body;
+    sweep(how, begin, end, mine, ranges...);
+  });
+}
+
+/// Memory for the time of one algorithm, in the heap of the worker that runs the caller. Not initialized.
+template <class T>
+class scratch {
+ public:
+  explicit scratch(std::size_t count) : all_(allocate_global<T>(count), count) {}
+  ~scratch() { free_global(all_.data(), all_.size()); }
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+  [[nodiscard]] global_span<T> span() const noexcept { return all_; }
+
+ private:
+  global_span<T> all_;
+};
+
+/// Ranges that must go together.
+inline void check_sizes(const char* name, std::size_t in, std::size_t out) {
+  if (out >= in) return;
+  throw std::length_error(std::string("tobi::") + name + ": a range of " + std::to_string(out) +
+                          " elements is given for " + std::to_string(in));
+}
+
+}  // namespace pieces
+
+#ifdef TOBI_ELIDE
+}  // namespace elided
+#endif
+}  // namespace tobi

@@ -1,0 +1,115 @@
+// Prefix sums: inclusive_scan, exclusive_scan. Two passes: the sum of each leaf but the last, the prefix sums of
+// these, and the leaves again, each with what is before it. Work O(n), depth O(log n) for each of the levels (there are
+// log n / log cutoff) and a leaf. The operands keep their order, so the operation must be associative and nothing else.
+// IN is read (twice), OUT written; OUT may be IN itself, and must not overlap it otherwise. A sum for each leaf is
+// allocated in the heap of the worker that runs the caller. May migrate the caller, which holds no checkout; the
+// operation does not fork. OUT is at least as long as IN, or a std::length_error is thrown.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <type_traits>
+
+#include "tobi/algorithm/reduce.hpp"
+
+namespace tobi {
+#ifdef TOBI_ELIDE
+inline namespace elided {
+#endif
+
+namespace pieces {
+
+/// The part [begin, end), with BEFORE in front of it, if there is something. An exclusive scan always has that.
+template <bool Inclusive, class In, class R, class Combine>
+void scan_leaf(const execution_policy& how, std::size_t begin, std::size_t end, global_span<In> in, global_span<R> out,
+               std::optional<R> before, Combine combine) {
+  const auto body = [&](std::size_t, std::size_t n, const In* from, R* to) {
+    std::size_t i = 0;
+    if constexpr (Inclusive) {
+      if (!before) {
+        before.emplace(static_cast<R>(from[0]));
+        to[0] = *before;
+        i = 1;
+      }
+    }
+    R so_far = *before;
+    for (; i < n; ++i) {
+      const R next = combine(so_far, static_cast<R>(from[i]));
+      to[i] = Inclusive ? next : so_far;
+      so_far = next;
+    }
+    before.emplace(so_far);
+  };
+  sweep(how, begin, end, body, input(in), output<R>{out});
+}
+
+template <bool Inclusive, class In, class R, class Combine>
+void scan(const execution_policy& how, global_span<In> in, global_span<R> out, std::optional<R> before,
+          Combine combine) {
+  static_assert(std::is_trivially_copyable_v<R>, "tobi: what a scan makes must be trivially copyable");
+  const std::size_t cutoff = std::max<std::size_t>(2, cutoff_of<In, R>(how));
+  if (in.size() <= cutoff) {
+    scan_leaf<Inclusive>(how, 0, in.size(), in, out, before, combine);
+    return;
+  }
+  const std::size_t size = in.size();
+  const std::size_t leaves = (size - 1) / cutoff + 1;
+  const scratch<R> memory(leaves - 1);
+  const global_span<R> sums = memory.span();
+  const execution_policy serially{.cutoff = seq.cutoff, .checkout_bytes = how.checkout_bytes};
+  in_tasks(0, leaves - 1, 1, [=](std::size_t leaf, std::size_t) {
+    const auto same = [](const In& x) { return static_cast<R>(x); };
+    const R sum = fold<R>(serially, leaf * cutoff, (leaf + 1) * cutoff, same, combine, input(in));
+    store(sums[leaf], sum);
+  });
+  scan<true>(how, sums, sums, before, combine);
+  in_tasks(0, leaves, 1, [=](std::size_t leaf, std::size_t) {
+    const std::size_t begin = leaf * cutoff;
+    const std::size_t end = size - begin > cutoff ? begin + cutoff : size;
+    const std::optional<R> mine = leaf == 0 ? before : std::optional<R>(load(sums[leaf - 1]));
+    scan_leaf<Inclusive>(how, begin, end, in, out, mine, combine);
+  });
+}
+
+}  // namespace pieces
+
+/// out[i] = combine(... combine(combine(INITIAL, in[0]), in[1]) ..., in[i]).
+template <class In, class R, class Combine>
+void inclusive_scan(const execution_policy& how, global_span<In> in, global_span<R> out, Combine combine,
+                    const std::type_identity_t<R>& initial) {
+  pieces::check_sizes("inclusive_scan", in.size(), out.size());
+  pieces::scan<true>(how, in, out, std::optional<R>(initial), combine);
+}
+/// The same without an initial value: out[0] = in[0].
+template <class In, class R, class Combine = std::plus<>>
+void inclusive_scan(const execution_policy& how, global_span<In> in, global_span<R> out, Combine combine = {}) {
+  pieces::check_sizes("inclusive_scan", in.size(), out.size());
+  pieces::scan<true>(how, in, out, std::optional<R>(), combine);
+}
+template <class In, class R, class Combine>
+void inclusive_scan(global_span<In> in, global_span<R> out, Combine combine, const std::type_identity_t<R>& initial) {
+  tobi::inclusive_scan(par, in, out, combine, initial);
+}
+template <class In, class R, class Combine = std::plus<>>
+void inclusive_scan(global_span<In> in, global_span<R> out, Combine combine = {}) {
+  tobi::inclusive_scan(par, in, out, combine);
+}
+
+/// out[0] = INITIAL, out[i] = combine(... combine(INITIAL, in[0]) ..., in[i - 1]).
+template <class In, class R, class Combine = std::plus<>>
+void exclusive_scan(const execution_policy& how, global_span<In> in, global_span<R> out,
+                    const std::type_identity_t<R>& initial, Combine combine = {}) {
+  pieces::check_sizes("exclusive_scan", in.size(), out.size());
+  pieces::scan<false>(how, in, out, std::optional<R>(initial), combine);
+}
+template <class In, class R, class Combine = std::plus<>>
+void exclusive_scan(global_span<In> in, global_span<R> out, const std::type_identity_t<R>& initial,
+                    Combine combine = {}) {
+  tobi::exclusive_scan(par, in, out, initial, combine);
+}
+
+#ifdef TOBI_ELIDE
+}  // namespace elided
+#endif
+}  // namespace tobi

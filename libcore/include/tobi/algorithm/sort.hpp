@@ -1,0 +1,77 @@
+// sort: a merge sort, stable (equal elements keep their order). Halves are sorted by tasks into the other of two
+// ranges, and merged back by tasks. Work O(n log n), depth O(log^3 n) and a leaf. Leaves and merges check out chunks;
+// a leaf is opened as a whole, so its size is at most what the cache surely holds, whatever the cutoff. May migrate the
+// caller, which holds no checkout; the comparison does not fork.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <type_traits>
+
+#include "tobi/algorithm/merge.hpp"
+
+namespace tobi {
+#ifdef TOBI_ELIDE
+inline namespace elided {
+#endif
+
+namespace pieces {
+
+/// What is in A, sorted: in A, or, if ACROSS, in B. LEAF is at least 1.
+template <class T, class Less>
+void sort_in_tasks(const execution_policy& how, std::size_t leaf, global_span<T> a, global_span<T> b, bool across,
+                   Less less) {
+  if (a.size() <= leaf) {
+    if (a.empty()) return;
+    auto open = checkout(a, mode::read_write);
+    std::stable_sort(open.begin(), open.end(), less);
+    if (across) std::copy(open.begin(), open.end(), checkout(b, mode::write).begin());
+    return;
+  }
+  const std::size_t half = a.size() / 2;
+  const global_span<T> a1 = a.first(half), a2 = a.subspan(half);
+  const global_span<T> b1 = b.first(half), b2 = b.subspan(half);
+  {
+    auto left = spawn([=] { sort_in_tasks(how, leaf, a1, b1, !across, less); });
+    sort_in_tasks(how, leaf, a2, b2, !across, less);
+    left.join();
+  }
+  if (across) {
+    merge_in_tasks<T>(how, a1, a2, b, less);
+  } else {
+    merge_in_tasks<T>(how, b1, b2, a, less);
+  }
+}
+
+}  // namespace pieces
+
+/// Sorts A as LESS says. SCRATCH is at least as long (or a std::length_error is thrown), elsewhere, and has anything
+/// afterwards: for arrays that one worker's heap does not hold, allocate it as A was. Elements are trivially copyable.
+template <class T, class Less = std::less<>>
+void sort(const execution_policy& how, global_span<T> a, global_span<T> scratch, Less less = {}) {
+  static_assert(std::is_trivially_copyable_v<T>, "tobi: sort() copies bytes: its elements are trivially copyable");
+  pieces::check_sizes("sort", a.size(), scratch.size());
+  const std::size_t fits = std::max<std::size_t>(1, global_calls::chunk_bytes() / sizeof(T));
+  const std::size_t leaf = std::min(pieces::cutoff_of<T>(how), fits);
+  pieces::sort_in_tasks(how, leaf, a, scratch.first(a.size()), false, less);
+}
+template <class T, class Less = std::less<>>
+void sort(global_span<T> a, global_span<T> scratch, Less less = {}) {
+  tobi::sort(par, a, scratch, less);
+}
+/// The same with scratch of its own, as long as A, in the heap of the worker that runs the caller.
+template <class T, class Less = std::less<>>
+void sort(const execution_policy& how, global_span<T> a, Less less = {}) {
+  const pieces::scratch<T> memory(a.size());
+  tobi::sort(how, a, memory.span(), less);
+}
+template <class T, class Less = std::less<>>
+void sort(global_span<T> a, Less less = {}) {
+  tobi::sort(par, a, less);
+}
+
+#ifdef TOBI_ELIDE
+}  // namespace elided
+#endif
+}  // namespace tobi

@@ -1,0 +1,77 @@
+// STREAM's four loops on arrays in global memory: copy c = a, scale b = s c, add c = a + b, triad a = b + s c.
+#include <cmath>
+#include <functional>
+#include <tobi/algorithm.hpp>
+#include <tobi/global_memory.hpp>
+
+#include "tools/bench/apps/memory_program.hpp"
+#include "tools/bench/apps/variant.hpp"
+
+namespace tobi_bench::TOBI_BENCH_VARIANT {
+
+namespace {
+
+// Set before the run, in every process alike.
+tobi::global_span<double> a, b, c;
+tobi::execution_policy how;
+
+constexpr double scalar = 3.0;
+
+void prepare(const memory_sizes& asked) {
+  const tobi::distribution dealt{asked.chunk};
+  a = tobi::allocate_all<double>(asked.n, dealt);
+  b = tobi::allocate_all<double>(asked.n, dealt);
+  c = tobi::allocate_all<double>(asked.n, dealt);
+  how.cutoff = asked.cutoff;
+}
+
+const memory_phase phases[] = {
+    {"fill", false,
+     [] {
+       tobi::fill(how, a, 1.0);
+       tobi::fill(how, b, 2.0);
+       tobi::fill(how, c, 0.0);
+       return phase_result{};
+     }},
+    {"copy", true,
+     [] {
+       tobi::copy(how, a, c);
+       return phase_result{};
+     }},
+    {"scale", true,
+     [] {
+       tobi::transform(how, c, b, [](double x) { return scalar * x; });
+       return phase_result{};
+     }},
+    {"add", true,
+     [] {
+       tobi::transform(how, a, b, c, std::plus<>());
+       return phase_result{};
+     }},
+    {"triad", true,
+     [] {
+       tobi::transform(how, b, c, a, [](double x, double y) { return x + scalar * y; });
+       return phase_result{a.size()};
+     }},
+};
+
+phase_result wrong() {
+  // Small whole numbers: exact in any order.
+  const double right_c = 1.0 + scalar;
+  const double right_b = scalar;
+  const double right_a = right_b + scalar * right_c;
+  phase_result found;
+  const auto look = [&](tobi::global_span<const double> all, double right) {
+    tobi::for_each(tobi::seq, all, [&](double x) { found.number += std::fabs(x - right) > 0 ? 1 : 0; });
+  };
+  look(a, right_a);
+  look(b, right_b);
+  look(c, right_c);
+  return found;
+}
+
+}  // namespace
+
+const memory_program stream_program{prepare, phases, wrong};
+
+}  // namespace tobi_bench::TOBI_BENCH_VARIANT

@@ -16,6 +16,7 @@
 #include "tobi/task.hpp"
 
 #ifdef TOBI_ELIDE
+#include <memory>
 #include <stdexcept>
 #endif
 
@@ -147,6 +148,10 @@ struct cell {
   std::uint32_t left;
   bool open;  // any number of consumers: lasts as long as the program
   bool is_set;
+  std::unique_ptr<cell> next;  // of those
+  ~cell() {                    // one after the other: a long list is no deep recursion
+    while (next) next = std::move(next->next);
+  }
 };
 }  // namespace detail_elided
 
@@ -198,7 +203,13 @@ class promise {
 
 template <class R>
 promise<R> make_promise(std::uint32_t consumers = 1) {
-  return promise<R>(new detail_elided::cell<R>{{}, consumers, consumers == any_number, false});
+  auto* made = new detail_elided::cell<R>{{}, consumers, consumers == any_number, false, nullptr};
+  if (consumers == any_number) {
+    static std::unique_ptr<detail_elided::cell<R>> lasting;
+    made->next = std::move(lasting);
+    lasting.reset(made);
+  }
+  return promise<R>(made);
 }
 
 template <class F>

@@ -13,11 +13,10 @@ VERSION := 0.1.0
 
 mode_release := -O3 -g
 mode_debug   := -O0 -g3
-mode_asan    := -O1 -g -fsanitize=address -fno-omit-frame-pointer
-mode_ubsan   := -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
+mode_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 mode_tsan    := -O1 -g -fsanitize=thread -Wno-error=tsan
 ifndef mode_$(MODE)
-$(error MODE=$(MODE) is not one of release, debug, asan, ubsan, tsan)
+$(error MODE=$(MODE) is not one of release, debug, asan (with undefined behaviour), tsan)
 endif
 
 # GCC 12's -Wrestrict sees overlaps in std::string's operator+ that are not there (GCC bug 105651).
@@ -100,6 +99,6 @@ help:
 	@echo 'make            build the libraries, tools and examples        make demo     install packages, build, run a tree of 102 million tasks'
 	@echo 'make check      install packages, run every test              make bench    run the measurements (nothing is asserted)'
 	@echo 'make install    to PREFIX=$(PREFIX), under DESTDIR             make clean    remove build/'
-	@echo 'MODE=release|debug|asan|ubsan|tsan   CXX=compiler   V=1 shows the commands'
+	@echo 'MODE=release|debug|asan|tsan   CXX=compiler   V=1 shows the commands'
 
 -include $(shell find $(OUT)/obj -name '*.d' 2>/dev/null)

@@ -24,7 +24,7 @@ $(perf_test_programs): $(OUT)/tests/perf/%: $(OUT)/obj/tests/perf/%.o $(LIB)
 plain-tests: $(plain_programs)
 thread-tests: $(thread_programs)
 list-tests:
-	@printf '%s\n' $(if $(filter asan ubsan,$(MODE)),$(plain_programs),$(if $(filter tsan,$(MODE)),$(thread_programs),$(unit_programs)))
+	@printf '%s\n' $(if $(filter asan,$(MODE)),$(plain_programs),$(if $(filter tsan,$(MODE)),$(thread_programs),$(unit_programs)))
 
 # A shell in the guest in which verbs programs run without RDMA hardware (see tests/softroce/guest).
 softroce-shell:

@@ -1,12 +1,17 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # Checks each Promela model with Spin over all interleavings; and, so that a model that proves nothing is noticed, a mutant of each,
-# in which one step of the protocol is left out, which must fail.
+# in which one step of the protocol is left out, which must fail. Two are checked at a time.
 set -u
 root=${ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 if ! command -v spin >/dev/null; then echo "skip - models: spin is not installed (package spin)"; exit 0; fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-failed=0
+started=0
+later() {  # what it says is shown at the end, in the order of the list
+  while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
+  started=$((started + 1))
+  "$@" >"$work/$(printf '%02d' $started).said" 2>&1 &
+}
 
 # verify NAME FILE: 0 when Spin finds no error and the search was complete.
 verify() {
@@ -19,39 +24,38 @@ verify() {
 }
 expect_right() {
   if verify "$1" "$2"; then echo "ok - $1: no error in $(awk '/states, stored/ {print $1; exit}' pan.log) states"
-  else echo "not ok - $1"; grep -E 'pan:|error' pan.log; failed=1; fi
+  else echo "not ok - $1"; grep -E 'pan:|error' pan.log; fi
 }
 expect_wrong() {  # NAME FILE SED-EXPRESSION: the mutant must differ, and fail
   sed "$3" "$2" >"$work/$1.pml"
-  if cmp -s "$2" "$work/$1.pml"; then echo "not ok - mutant $1: the expression changes nothing"; failed=1; return; fi
+  if cmp -s "$2" "$work/$1.pml"; then echo "not ok - mutant $1: the expression changes nothing"; return; fi
   verify "$1" "$work/$1.pml"; status=$?
   if [ $status -eq 1 ] && grep -q 'assertion violated\|invalid end state' pan.log; then echo "ok - mutant $1 is found wrong"
-  else echo "not ok - mutant $1 passes"; failed=1; fi
+  else echo "not ok - mutant $1 passes"; fi
 }
 
 m=$root/tests/models
-expect_right steal_word "$m/steal_word.pml"
-expect_wrong steal_word-without-acknowledgement "$m/steal_word.pml" 's/(ack\[(top - i) % RING\] == top - i); i++/i++/'
-expect_wrong steal_word-without-second-look "$m/steal_word.pml" 's/^ *e_cell = entry_cell\[t % RING\];$//'
-expect_wrong steal_word-without-tag-and-claim "$m/steal_word.pml" 's/:: top == t \&\& split == s \&\& tag == g -> top++/:: true -> top++/'
-expect_right greedy_join "$m/greedy_join.pml"
-expect_wrong greedy_join-value-after-done "$m/greedy_join.pml" 's/^  value = 1;$/  skip;/'
-expect_wrong greedy_join-without-list "$m/greedy_join.pml" 's/next\[me\] = seen;/next[me] = 0;/'
-expect_right ready_word "$m/ready_word.pml"
-expect_wrong ready_word-read-before-the-claim "$m/ready_word.pml" 's/:: seen != NONE \&\& word == seen -> word = NONE; c = seen/:: seen != NONE -> word = NONE; c = seen/'
-expect_wrong ready_word-freed-before-the-copy "$m/ready_word.pml" 's/^       t = cell\[c\];$/       t = cell[c]; cell[c] = NONE;/;s/^       n = next\[c\];$/       n = next[c]; (1);/;s/resumed\[t\]++; assert(resumed\[t\] == 1); cell\[c\] = NONE; next/resumed[t]++; assert(resumed[t] == 1); next/'
+later expect_right steal_word "$m/steal_word.pml"
+later expect_wrong steal_word-without-acknowledgement "$m/steal_word.pml" 's/(ack\[(top - i) % RING\] == top - i); i++/i++/'
+later expect_wrong steal_word-without-second-look "$m/steal_word.pml" 's/^ *e_cell = entry_cell\[t % RING\];$//'
+later expect_wrong steal_word-without-tag-and-claim "$m/steal_word.pml" 's/:: top == t \&\& split == s \&\& tag == g -> top++/:: true -> top++/'
+later expect_right greedy_join "$m/greedy_join.pml"
+later expect_wrong greedy_join-value-after-done "$m/greedy_join.pml" 's/^  value = 1;$/  skip;/'
+later expect_wrong greedy_join-without-list "$m/greedy_join.pml" 's/next\[me\] = seen;/next[me] = 0;/'
+later expect_right ready_word "$m/ready_word.pml"
+later expect_wrong ready_word-read-before-the-claim "$m/ready_word.pml" 's/:: seen != NONE \&\& word == seen -> word = NONE; c = seen/:: seen != NONE -> word = NONE; c = seen/'
+later expect_wrong ready_word-freed-before-the-copy "$m/ready_word.pml" 's/^       t = cell\[c\];$/       t = cell[c]; cell[c] = NONE;/;s/^       n = next\[c\];$/       n = next[c]; (1);/;s/resumed\[t\]++; assert(resumed\[t\] == 1); cell\[c\] = NONE; next/resumed[t]++; assert(resumed[t] == 1); next/'
 defines="-DCOMPLETIONS=0 -DLOOKS=0"
-expect_right standstill "$m/standstill.pml"
-expect_wrong standstill-one-round "$m/standstill.pml" 's/read_all(sum2, diff2, ok);/sum2 = sum1; diff2 = diff1;/'
-expect_wrong standstill-without-counters "$m/standstill.pml" 's/sum1 == sum2 \&\& diff2 == 0/sum1 == sum2/'
-expect_wrong standstill-counts-before-it-leaves "$m/standstill.pml" 's/:: state\[me\] % 2 == 0 -> state\[me\]++/:: false -> skip/'
+later expect_right standstill "$m/standstill.pml"
+later expect_wrong standstill-one-round "$m/standstill.pml" 's/read_all(sum2, diff2, ok);/sum2 = sum1; diff2 = diff1;/'
+later expect_wrong standstill-without-counters "$m/standstill.pml" 's/sum1 == sum2 \&\& diff2 == 0/sum1 == sum2/'
+later expect_wrong standstill-counts-before-it-leaves "$m/standstill.pml" 's/:: state\[me\] % 2 == 0 -> state\[me\]++/:: false -> skip/'
 defines=-DCLAIMS=0
-expect_right standstill-looks "$m/standstill.pml"
-expect_wrong standstill-one-look "$m/standstill.pml" 's/before\[r\] + LOOKS/before[r] + 1/'
+later expect_right standstill-looks "$m/standstill.pml"
+later expect_wrong standstill-one-look "$m/standstill.pml" 's/before\[r\] + LOOKS/before[r] + 1/'
 defines=
-expect_right lazy_release "$m/lazy_release.pml"
-expect_wrong lazy_release-epoch-before-flush "$m/lazy_release.pml" 's/^     (in_flight == 0);.*$//'
-expect_wrong lazy_release-ticket-of-this-epoch "$m/lazy_release.pml" 's/(dirty -> epoch + 1 : 0)/(dirty -> epoch : 0)/'
-expect_wrong lazy_release-nobody-asks "$m/lazy_release.pml" 's/asked = true; requests++/asked = true/'
-expect_wrong lazy_release-idle-owner-does-not-poll "$m/lazy_release.pml" 's/^  :: bell -> serve()$//'
-exit $failed
+later expect_right lazy_release "$m/lazy_release.pml"
+later expect_wrong lazy_release-epoch-before-flush "$m/lazy_release.pml" 's/^     (in_flight == 0);.*$//'
+later expect_wrong lazy_release-ticket-of-this-epoch "$m/lazy_release.pml" 's/(dirty -> epoch + 1 : 0)/(dirty -> epoch : 0)/'
+later expect_wrong lazy_release-nobody-asks "$m/lazy_release.pml" 's/asked = true; requests++/asked = true/'
+later expect_wrong lazy_release-idle-owner-does-not-poll "$m/lazy_release.pml" 's/^  :: bell -> serve()$//'

@@ -13,8 +13,8 @@ VERSION := 0.1.0
 
 mode_release := -O3 -g
 mode_debug   := -O0 -g3
-mode_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-mode_tsan    := -O1 -g -fsanitize=thread -Wno-error=tsan
+mode_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+mode_tsan    := -O1 -g1 -fsanitize=thread -Wno-error=tsan
 ifndef mode_$(MODE)
 $(error MODE=$(MODE) is not one of release, debug, asan (with undefined behaviour), tsan)
 endif

@@ -4,7 +4,8 @@ unit_names     := $(patsubst tests/unit/%.cc,%,$(unit_sources))
 unit_programs  := $(addprefix $(OUT)/tests/,$(unit_names))
 thread_programs := $(filter %_threads_test,$(unit_programs))
 # What a sanitizer may look at: not the tests that switch stacks or fork whole jobs, which it does not understand.
-plain_programs := $(filter-out %/task_test %/bootstrap_test %_job_test,$(unit_programs))
+# Nor millions of hashes, which take long and touch no memory of ours.
+plain_programs := $(filter-out %/uts_test %/task_test %/bootstrap_test %_job_test,$(unit_programs))
 test_programs  := $(unit_programs)
 
 # Without assertions' knowledge of strings, GCC 12 thinks that one of gtest's may be unset.
@@ -12,6 +13,14 @@ flags_tests_unit := -DFMT_HEADER_ONLY -Wno-maybe-uninitialized
 
 $(OUT)/tests/uts_test: $(OUT)/obj/tests/unit/uts_test.o $(OUT)/obj/tools/bench/trees.o $(OUT)/obj/tools/bench/answers.o $(LIB)
 	$(call link,-lgtest -lgtest_main)
+# What threads of one process share needs no transport: little is built again for the thread sanitizer.
+shared_by_threads := $(OUT)/lib/libshared-by-threads.a
+$(shared_by_threads): $(call objects,$(filter arch/% alloc/% libcore/base/% libcore/task/%,$(lib_sources))) $(OUT)/obj/alloc/jemalloc.o
+	@mkdir -p $(@D)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar crs $@ $^
+$(thread_programs): $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(shared_by_threads)
+	$(Q)mkdir -p $(@D) && printf '  %-5s %s\n' LINK $@ && $(CXX) $(LDFLAGS) -o $@ $^ $(LIBS) -lgtest -lgtest_main
 $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(LIB)
 	$(call link,-lgtest -lgtest_main)
 

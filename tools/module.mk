@@ -18,6 +18,8 @@ flags_tools_plot        := -DFMT_HEADER_ONLY
 flags_tools_report      := -DFMT_HEADER_ONLY
 flags_tools_info        := -DFMT_HEADER_ONLY
 flags_tools_bench_peers := -fopenmp
+# CLI11's templates take twice as long to compile at -O3, and run once.
+$(OUT)/obj/tools/%/arguments.o: CXXFLAGS += -O1
 
 tool_programs    := $(OUT)/bin/tobi-info $(OUT)/bin/tobi-conform $(OUT)/bin/tobi-bench $(OUT)/bin/tobi-perf $(OUT)/bin/tobi-report
 example_programs := $(patsubst tools/examples/%.cc,$(OUT)/examples/%,$(example_sources))

@@ -19,9 +19,10 @@ contract() {  # provider, server, ranks
     'says "^[a-z]* peer-death"'
 }
 for server in auto inline thread worker; do
-  contract 'tcp;ofi_rxm' $server 4
-  contract shm $server 4
+  ranks=3
+  [ $server = auto ] && ranks=4
+  contract 'tcp;ofi_rxm' $server $ranks
+  contract shm $server $ranks
 done
-contract sockets auto 2  # has threads of its own, more than there are cores: slow, so twice only
-contract sockets thread 2
+contract sockets auto 2  # has threads of its own, more than there are cores: slow, so once only
 finish

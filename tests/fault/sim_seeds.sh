@@ -2,7 +2,7 @@
 # The real deques, joins and scheduler over the simulated weak fabric: many seeds, every mode, both deques, 2 to 4 workers. A
 # run that is wrong, or hangs, is printed with what replays it. SEEDS (how many), FIRST_SEED and BUDGET (seconds) may be given.
 set -u
-: "${BIN:=build/release/bin}" "${SEEDS:=50}" "${FIRST_SEED:=1}" "${BUDGET:=25}"
+: "${BIN:=build/release/bin}" "${SEEDS:=50}" "${FIRST_SEED:=1}" "${BUDGET:=15}"
 for name in $(env | sed -n 's/^\(TOBI_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$name"; done
 bench=$BIN/tobi-bench
 folder=$(mktemp -d)

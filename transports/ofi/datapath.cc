@@ -178,9 +178,12 @@ void ofi_transport::take_error() noexcept {
   if (p.health == status::ok) {
     char text[128] = "";
     const char* detail = fi_cq_strerror(cq_.get(), e.prov_errno, e.err_data, text, sizeof text);
-    base::log(base::log_level::error, "ofi: an operation to rank " + std::to_string(q.peer) + " failed (" +
-                                          libfabric().strerror(e.err) + (detail == nullptr ? "" : ": ") +
-                                          (detail == nullptr ? "" : detail) + ").");
+    // Whoever uses the peer next is told that it is lost; when its process has died, those who watch it say so.
+    const bool parted = e.err == FI_ECANCELED || e.err == FI_ENOTCONN || e.err == FI_ECONNRESET ||
+                        e.err == FI_ECONNABORTED || e.err == FI_ESHUTDOWN;
+    base::log(parted ? base::log_level::info : base::log_level::error,
+              "ofi: an operation to rank " + std::to_string(q.peer) + " failed (" + libfabric().strerror(e.err) +
+                  (detail == nullptr ? "" : ": ") + (detail == nullptr ? "" : detail) + ").");
   }
   p.health = status::peer_lost;
   --p.pending;

@@ -59,3 +59,9 @@ later expect_wrong lazy_release-epoch-before-flush "$m/lazy_release.pml" 's/^   
 later expect_wrong lazy_release-ticket-of-this-epoch "$m/lazy_release.pml" 's/(dirty -> epoch + 1 : 0)/(dirty -> epoch : 0)/'
 later expect_wrong lazy_release-nobody-asks "$m/lazy_release.pml" 's/asked = true; requests++/asked = true/'
 later expect_wrong lazy_release-idle-owner-does-not-poll "$m/lazy_release.pml" 's/^  :: bell -> serve()$//'
+wait
+for said in "$work"/*.said; do
+  cat "$said"
+  grep -qE '^(not )?ok - ' "$said" || echo "not ok - a model's check ended without a word"
+done | tee "$work/all"
+! grep -q '^not ok' "$work/all"

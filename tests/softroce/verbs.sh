@@ -35,12 +35,18 @@ TOBI_VERBS_CONNECTIONS=1 rule "verbs: one connection a worker, 4 workers" verifi
 TOBI_VERBS_CONNECTIONS=1 rule "verbs: one connection a worker, fib" verified fib --n 27 --workers 4
 says 'rank' && rule "verbs: one connection a worker, without a warning" false
 TOBI_WRAP=fault TOBI_FAULT=again=1000 rule "verbs: a thousand posts answered again" verified uts --tree T1 --workers 4
-export TOBI_HEAP_SIZE=32M TOBI_STACK_SIZE=1M TOBI_BLOCK_SIZE=4K TOBI_CACHE_SIZE=1M
-for policy in none write_through write_back write_back_lazy; do
-  TOBI_CACHE_POLICY=$policy TOBI_NODES=2 rule "verbs: cilksort on global memory, $policy" verified cilksort --n 20000 --cutoff 2000 --workers 2
+export TOBI_NODES=2 TOBI_BLOCK_SIZE=4K TOBI_CACHE_SIZE=1M
+for TOBI_CACHE_POLICY in none write_through write_back write_back_lazy; do
+  export TOBI_CACHE_POLICY
+  rule "verbs: cilksort on global memory, $TOBI_CACHE_POLICY" verified cilksort --n 20000 --cutoff 2000 --workers 2
+  for program in "uts-mem -t 1 -a 3 -d 4 -b 4 -r 19" "gups --n 4K" "stream --n 8K" "histogram --scale 9" "pagerank --scale 8 --iterations 2"; do
+    # shellcheck disable=SC2086 # words
+    rule "verbs: ${program%% *} on global memory, $TOBI_CACHE_POLICY" verified $program --workers 2
+  done
 done
-TOBI_RELEASE_THREAD=1 TOBI_NODES=2 rule "verbs: cilksort with a thread for releases" verified cilksort --n 20000 --cutoff 2000 --workers 2
-unset TOBI_HEAP_SIZE TOBI_STACK_SIZE TOBI_BLOCK_SIZE TOBI_CACHE_SIZE
+unset TOBI_CACHE_POLICY
+TOBI_RELEASE_THREAD=1 rule "verbs: cilksort with a thread for releases" verified cilksort --n 20000 --cutoff 2000 --workers 2
+unset TOBI_NODES TOBI_BLOCK_SIZE TOBI_CACHE_SIZE
 leaf() { run "$BIN/../tests/long_leaf_job_test" --gtest_also_run_disabled_tests --gtest_filter='*OverVerbs' && says 'PASSED.* 1 test'; }
 rule "verbs: a leaf that never polls stops no thief" leaf
 

@@ -101,7 +101,9 @@ void take_default(const CLI::App& app, const std::string& chosen, const char* na
   const CLI::App* sub = app.get_subcommand(chosen);
   if (!sub->parsed()) return;
   const CLI::Option* option = sub->get_option_no_throw(name);
-  if (option != nullptr && option->count() == 0) value = std::stoull(option->get_default_str());
+  if (option == nullptr || option->count() != 0) return;
+  const std::string text = option->get_default_str();  // none: the program chooses
+  if (!text.empty()) value = std::stoull(text);
 }
 
 // Answers that do not fit 64 bits are not computed.

@@ -25,7 +25,7 @@ $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(LIB)
 	$(call link,-lgtest -lgtest_main)
 
 # Programs that tests/perf/run measures with.
-perf_test_programs := $(OUT)/tests/perf/checkout
+perf_test_programs := $(OUT)/tests/perf/checkout $(OUT)/tests/perf/std_sort
 $(perf_test_programs): $(OUT)/tests/perf/%: $(OUT)/obj/tests/perf/%.o $(LIB)
 	$(call link)
 

@@ -208,6 +208,28 @@ void cache::check_size(std::uint64_t offset, std::size_t bytes) const {
               base::format_size(parts_.cache_bytes) + "); check out smaller parts, or raise TOBI_CACHE_SIZE.");
 }
 
+void cache::grow_and_checkout(std::uintptr_t at, std::size_t bytes, access how, bool wait) {
+  held_.grow();
+  checkout(at, bytes, how, wait);
+}
+
+void cache::checkout_slot(std::uintptr_t at, std::size_t bytes, access how, bool wait) {
+  const std::uint64_t offset = at - base_;
+  if (in_one_block(offset, bytes)) {
+    if (const std::uint32_t id = table_[offset >> shift_]; id != nowhere) {
+      slot& s = slots_[id];
+      const auto begin = static_cast<std::uint32_t>(offset & mask_);
+      const interval wanted{begin, begin + static_cast<std::uint32_t>(bytes)};
+      if (s.state == home_slot || (s.state == cached && s.generation == generation_ && s.valid.contains(wanted))) {
+        ++s.references;
+        (s.state == home_slot ? home_lru_ : cache_lru_).touch(id);
+        return;
+      }
+    }
+  }
+  checkout_slowly(at, bytes, how, wait);
+}
+
 void cache::checkout_slowly(std::uintptr_t at, std::size_t bytes, access how, bool wait) {
   ++counts_.slow;
   if (bytes == 0) return;
@@ -285,6 +307,18 @@ void cache::write_back() {
   }
   dirty_.clear();
   settle();
+}
+
+void cache::checkin_slot(std::uintptr_t at, std::size_t bytes, access how) {
+  const std::uint64_t offset = at - base_;
+  if (in_one_block(offset, bytes)) {
+    slot& s = slots_[table_[offset >> shift_]];
+    if (s.state == home_slot || (s.state == cached && how == access::read && keep_)) {
+      --s.references;
+      return;
+    }
+  }
+  checkin_slowly(at, bytes, how);
 }
 
 void cache::checkin_slowly(std::uintptr_t at, std::size_t bytes, access how) {

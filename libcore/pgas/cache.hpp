@@ -62,24 +62,40 @@ class cache {
 
   /// Figure 4's CHECKOUT. Errors end the job. WAIT false: the bytes may be used after finish().
   [[gnu::always_inline]] void checkout(std::uintptr_t at, std::size_t bytes, access how, bool wait) {
+    if (!held_.has_room()) [[unlikely]] {
+      grow_and_checkout(at, bytes, how, wait);
+      return;
+    }
     ++counts_.checkouts;
     held_.add({at, bytes, how});
     const std::uint64_t offset = at - base_;
-    const std::uint64_t in_block = offset & mask_;
-    if (offset < view_bytes_ && bytes - 1 < block_ - in_block) [[likely]] {
-      const std::uint32_t id = table_[offset >> shift_];
-      if (id == mapped_for_good) return;
-      if (id != nowhere) {
-        slot& s = slots_[id];
-        const interval wanted{static_cast<std::uint32_t>(in_block), static_cast<std::uint32_t>(in_block + bytes)};
-        if (s.state == home_slot || (s.state == cached && s.generation == generation_ && s.valid.contains(wanted))) {
-          ++s.references;
-          (s.state == home_slot ? home_lru_ : cache_lru_).touch(id);
-          return;
-        }
+    if (in_one_block(offset, bytes) && table_[offset >> shift_] == mapped_for_good) [[likely]] {
+      return;
+    }
+    checkout_slot(at, bytes, how, wait);
+  }
+  /// Whether BYTES at AT can be read as they stand, by an access that is over before this worker does anything else: it
+  /// holds nothing, and is checked in nowhere.
+  [[nodiscard, gnu::always_inline]] bool readable(std::uintptr_t at, std::size_t bytes) noexcept {
+    const std::uint64_t offset = at - base_;
+    if (!in_one_block(offset, bytes)) return false;
+    const std::uint32_t id = table_[offset >> shift_];
+    if (id != mapped_for_good) {
+      if (id == nowhere) return false;
+      const slot& s = slots_[id];
+      const std::uint64_t in_block = offset & mask_;
+      const interval wanted{static_cast<std::uint32_t>(in_block), static_cast<std::uint32_t>(in_block + bytes)};
+      if (s.state == cached) {
+        if (s.generation != generation_ || !s.valid.contains(wanted)) return false;
+        cache_lru_.touch(id);
+      } else if (s.state == home_slot) {
+        home_lru_.touch(id);
+      } else {
+        return false;
       }
     }
-    checkout_slowly(at, bytes, how, wait);
+    ++counts_.checkouts;
+    return true;
   }
   /// Figure 4's CHECKIN.
   [[gnu::always_inline]] void checkin(std::uintptr_t at, std::size_t bytes, access how) {
@@ -87,17 +103,10 @@ class cache {
       unmatched(at, bytes, how);
     }
     const std::uint64_t offset = at - base_;
-    const std::uint64_t in_block = offset & mask_;
-    if (bytes - 1 < block_ - in_block) [[likely]] {
-      const std::uint32_t id = table_[offset >> shift_];
-      if (id == mapped_for_good) return;
-      slot& s = slots_[id];
-      if (s.state == home_slot || (s.state == cached && how == access::read && keep_)) {
-        --s.references;
-        return;
-      }
+    if (in_one_block(offset, bytes) && table_[offset >> shift_] == mapped_for_good) [[likely]] {
+      return;
     }
-    checkin_slowly(at, bytes, how);
+    checkin_slot(at, bytes, how);
   }
   /// Waits for what checkouts without waiting have started.
   void finish();
@@ -146,6 +155,13 @@ class cache {
     interval_set dirty;
   };
 
+  // Not of nothing, and in the view.
+  [[nodiscard]] bool in_one_block(std::uint64_t offset, std::size_t bytes) const noexcept {
+    return offset < view_bytes_ && bytes - 1 < block_ - (offset & mask_);
+  }
+  void grow_and_checkout(std::uintptr_t at, std::size_t bytes, access how, bool wait);
+  void checkout_slot(std::uintptr_t at, std::size_t bytes, access how, bool wait);
+  void checkin_slot(std::uintptr_t at, std::size_t bytes, access how);
   void checkout_slowly(std::uintptr_t at, std::size_t bytes, access how, bool wait);
   void checkin_slowly(std::uintptr_t at, std::size_t bytes, access how);
   [[noreturn]] void unmatched(std::uintptr_t at, std::size_t bytes, access how) const;

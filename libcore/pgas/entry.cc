@@ -28,6 +28,7 @@ void tobi_checkout_nb(const void* at, std::size_t bytes, std::uint32_t how) {
   here().checkout(address(at), bytes, static_cast<pgas::access>(how), false, __builtin_return_address(0));
 }
 void tobi_checkout_wait() { here().finish(); }
+bool tobi_readable(const void* at, std::size_t bytes) { return here().readable(address(at), bytes); }
 void tobi_checkin(const void* at, std::size_t bytes, std::uint32_t how) {
   here().checkin(address(at), bytes, static_cast<pgas::access>(how));
 }

@@ -2,8 +2,10 @@
 // is looked at first.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace tobi::pgas {
@@ -19,32 +21,42 @@ struct checkout_key {
 
 class held_checkouts {
  public:
-  held_checkouts() { all_.reserve(64); }
-
-  [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
-  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
-  void add(const checkout_key& k) { all_.push_back(k); }
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return count_; }
+  /// Whether one more fits; otherwise grow() first.
+  [[nodiscard]] bool has_room() const noexcept { return count_ != limit_; }
+  void grow() { room_.resize(limit_ *= 2); }
+  void add(const checkout_key& k) noexcept { room_[count_++] = k; }
   /// False: no such one is held.
   [[nodiscard]] bool remove(const checkout_key& k) noexcept {
-    for (std::size_t i = all_.size(); i-- > 0;) {
-      if (!(all_[i] == k)) continue;
-      all_[i] = all_.back();
-      all_.pop_back();
+    // Compared where it lies: to copy what was stored a moment ago, and in other pieces, stalls.
+    if (count_ != 0 && room_[count_ - 1] == k) [[likely]] {
+      --count_;
+      return true;
+    }
+    return remove_older(k);
+  }
+  /// One that begins at AT, for a message; null: there is none.
+  [[nodiscard]] const checkout_key* at(std::uintptr_t at) const noexcept {
+    const auto all = std::span(room_).first(count_);
+    const auto found = std::find_if(all.begin(), all.end(), [at](const checkout_key& k) { return k.at == at; });
+    return found == all.end() ? nullptr : &*found;
+  }
+  [[nodiscard]] const checkout_key& newest() const noexcept { return room_[count_ - 1]; }
+
+ private:
+  [[gnu::noinline]] bool remove_older(const checkout_key& k) noexcept {
+    for (std::size_t i = count_; i-- > 0;) {
+      if (room_[i] != k) continue;
+      room_[i] = room_[--count_];
       return true;
     }
     return false;
   }
-  /// One that begins at AT, for a message; null: there is none.
-  [[nodiscard]] const checkout_key* at(std::uintptr_t at) const noexcept {
-    for (const checkout_key& k : all_) {
-      if (k.at == at) return &k;
-    }
-    return nullptr;
-  }
-  [[nodiscard]] const checkout_key& newest() const noexcept { return all_.back(); }
 
- private:
-  std::vector<checkout_key> all_;
+  std::size_t limit_ = 64;
+  std::vector<checkout_key> room_ = std::vector<checkout_key>(limit_);
+  std::size_t count_ = 0;
 };
 
 }  // namespace tobi::pgas

@@ -14,8 +14,6 @@ namespace tobi::pgas {
 
 namespace {
 
-memory* the_memory = nullptr;
-
 constexpr std::uint8_t rung = 1;
 // At some 10 ns a checkin, a thief waits for less than a microsecond.
 constexpr unsigned checkins_between_polls = 64;
@@ -26,8 +24,7 @@ constexpr std::uint64_t epoch_mask = (std::uint64_t{1} << epoch_bits) - 1;
 
 }  // namespace
 
-memory* current() noexcept { return the_memory; }
-void set_current(memory* now) noexcept { the_memory = now; }
+memory* the_memory = nullptr;
 
 memory::memory(const memory_parts& parts)
     : parts_(parts), cache_([&] {

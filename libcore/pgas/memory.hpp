@@ -68,6 +68,12 @@ class memory final : public base::coherence {
     *parts_.held_bell = 1;
     cache_.checkout(at, bytes, how, wait);
   }
+  /// Whether BYTES at AT can be read at once, without a checkout.
+  bool readable(std::uintptr_t at, std::size_t bytes) noexcept {
+    if (!plain_ || !cache_.readable(at, bytes)) return false;
+    serve();
+    return true;
+  }
   void finish() {
     const entered now(*this, global_phase::checkout);
     cache_.finish();
@@ -168,7 +174,8 @@ class memory final : public base::coherence {
 };
 
 /// The global memory of this process's job, or null.
-memory* current() noexcept;
-void set_current(memory* now) noexcept;
+extern memory* the_memory;
+inline memory* current() noexcept { return the_memory; }
+inline void set_current(memory* now) noexcept { the_memory = now; }
 
 }  // namespace tobi::pgas

@@ -1,7 +1,9 @@
 // Cilksort on global memory (SC'23, figure 1): quarters are sorted by tasks, then merged by tasks; a merge halves the
 // longer input and looks for the place in the other one. Below the cutoff a leaf checks out what it needs and is
-// serial.
+// serial. The figure's four sorts and two merges are two pairs here: a pair is merged as soon as it is sorted, and who
+// steals takes a half, whose bytes lie together.
 #include <algorithm>
+#include <span>
 #include <tobi/checkout.hpp>
 #include <tobi/global_memory.hpp>
 #include <tobi/parallel.hpp>
@@ -37,11 +39,25 @@ std::pair<range, range> halves(range r) {
   return {r.first(middle), r.subspan(middle)};
 }
 
-// How many elements of S are less than VALUE.
+// How many of the COUNT elements from FIRST on are less than VALUE. Whether the next step goes left or right is
+// anybody's guess, so that nothing branches on it.
+std::size_t place_in(const element* first, std::size_t count, element value) {
+  if (count == 0) return 0;
+  const element* at = first;
+  while (count > 1) {
+    const std::size_t half = count / 2;
+    at += half & -static_cast<std::size_t>(at[half - 1] < value);
+    count -= half;
+  }
+  return static_cast<std::size_t>(at - first) + static_cast<std::size_t>(*at < value);
+}
+
+// How many elements of S are less than VALUE. The last steps look at one piece, of less than what is fetched at a time.
 std::size_t place_of(const_range s, element value) {
+  constexpr std::size_t piece = 256;
   std::size_t low = 0;
   std::size_t high = s.size();
-  while (low < high) {
+  while (high - low > piece) {
     const std::size_t middle = low + (high - low) / 2;
     if (tobi::load(s[middle]) < value) {
       low = middle + 1;
@@ -49,7 +65,29 @@ std::size_t place_of(const_range s, element value) {
       high = middle;
     }
   }
-  return low;
+  auto open = tobi::checkout(s.subspan(low, high - low), tobi::mode::read);
+  return low + place_in(open.data(), open.size(), value);
+}
+
+// std::merge from both ends at once: two chains of loads for the processor to overlap, and no branch on which element
+// is less, which nobody can guess either. Neither end leaves an input in as many steps as the shorter one has elements.
+void merge_into(std::span<const element> one, std::span<const element> two, element* into) {
+  const element* a = one.data();
+  const element* b = two.data();
+  const element* a_end = a + one.size();
+  const element* b_end = b + two.size();
+  element* into_end = into + one.size() + two.size();
+  for (std::size_t steps = std::min(one.size(), two.size()); steps > 0; --steps) {
+    const bool from_b = *b < *a;
+    *into++ = from_b ? *b : *a;
+    b += from_b;
+    a += !from_b;
+    const bool last_of_a = b_end[-1] < a_end[-1];
+    *--into_end = last_of_a ? a_end[-1] : b_end[-1];
+    a_end -= last_of_a;
+    b_end -= !last_of_a;
+  }
+  std::merge(a, a_end, b, b_end, into);
 }
 
 void merge(const_range one, const_range two, range into, std::size_t cutoff) {
@@ -58,7 +96,7 @@ void merge(const_range one, const_range two, range into, std::size_t cutoff) {
     auto a = tobi::checkout_nb(one, tobi::mode::read);
     auto b = tobi::checkout_nb(two, tobi::mode::read);
     auto out = tobi::checkout(into, tobi::mode::write);
-    std::merge(a.begin(), a.end(), b.begin(), b.end(), out.begin());
+    merge_into({a.data(), a.size()}, {b.data(), b.size()}, out.data());
     return;
   }
   if (one.size() < two.size()) std::swap(one, two);
@@ -72,6 +110,17 @@ void merge(const_range one, const_range two, range into, std::size_t cutoff) {
                         [=] { merge(one_right, two_right, right, cutoff); });
 }
 
+void sort(range a, range b, std::size_t cutoff);
+
+// A's halves are sorted, B their scratch, and merged into B.
+void sort_into(range a, range b, std::size_t cutoff) {
+  const auto [a1, a2] = halves(a);
+  const auto [b1, b2] = halves(b);
+  tobi::parallel_invoke([a1 = a1, b1 = b1, cutoff] { sort(a1, b1, cutoff); },
+                        [a2 = a2, b2 = b2, cutoff] { sort(a2, b2, cutoff); });
+  merge(a1, a2, b, cutoff);
+}
+
 void sort(range a, range b, std::size_t cutoff) {
   if (a.size() < cutoff) {
     auto open = tobi::checkout(a, tobi::mode::read_write);
@@ -80,15 +129,8 @@ void sort(range a, range b, std::size_t cutoff) {
   }
   const auto [a12, a34] = halves(a);
   const auto [b12, b34] = halves(b);
-  const auto [a1, a2] = halves(a12);
-  const auto [a3, a4] = halves(a34);
-  const auto [b1, b2] = halves(b12);
-  const auto [b3, b4] = halves(b34);
-  tobi::parallel_invoke(
-      [a1 = a1, b1 = b1, cutoff] { sort(a1, b1, cutoff); }, [a2 = a2, b2 = b2, cutoff] { sort(a2, b2, cutoff); },
-      [a3 = a3, b3 = b3, cutoff] { sort(a3, b3, cutoff); }, [a4 = a4, b4 = b4, cutoff] { sort(a4, b4, cutoff); });
-  tobi::parallel_invoke([a1 = a1, a2 = a2, b12 = b12, cutoff] { merge(a1, a2, b12, cutoff); },
-                        [a3 = a3, a4 = a4, b34 = b34, cutoff] { merge(a3, a4, b34, cutoff); });
+  tobi::parallel_invoke([a12 = a12, b12 = b12, cutoff] { sort_into(a12, b12, cutoff); },
+                        [a34 = a34, b34 = b34, cutoff] { sort_into(a34, b34, cutoff); });
   merge(b12, b34, a, cutoff);
 }
 

@@ -11,6 +11,8 @@ extern "C" {
 void tobi_checkout(const void* at, std::size_t bytes, std::uint32_t how);
 void tobi_checkout_nb(const void* at, std::size_t bytes, std::uint32_t how);
 void tobi_checkout_wait();
+/// Whether these bytes can be read at once, as they stand.
+bool tobi_readable(const void* at, std::size_t bytes);
 void tobi_checkin(const void* at, std::size_t bytes, std::uint32_t how);
 void* tobi_global_allocate(std::size_t bytes);
 void tobi_global_free(void* at, std::size_t bytes);
@@ -30,6 +32,7 @@ namespace global_calls {
 inline void checkout(const void*, std::size_t, std::uint32_t) noexcept {}
 inline void checkout_nb(const void*, std::size_t, std::uint32_t) noexcept {}
 inline void wait() noexcept {}
+inline bool readable(const void*, std::size_t) noexcept { return true; }
 inline void checkin(const void*, std::size_t, std::uint32_t) noexcept {}
 inline void* allocate(std::size_t bytes) { return ::operator new(bytes); }
 inline void free(void* at, std::size_t) { ::operator delete(at); }
@@ -45,6 +48,7 @@ inline void checkout_nb(const void* at, std::size_t bytes, std::uint32_t how) {
   detail::tobi_checkout_nb(at, bytes, how);
 }
 inline void wait() { detail::tobi_checkout_wait(); }
+inline bool readable(const void* at, std::size_t bytes) { return detail::tobi_readable(at, bytes); }
 inline void checkin(const void* at, std::size_t bytes, std::uint32_t how) { detail::tobi_checkin(at, bytes, how); }
 inline void* allocate(std::size_t bytes) { return detail::tobi_global_allocate(bytes); }
 inline void free(void* at, std::size_t bytes) { detail::tobi_global_free(at, bytes); }

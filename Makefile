@@ -83,7 +83,7 @@ check:
 	$(Q).ci/packages check && $(MAKE) --no-print-directory -j2 all && $(MAKE) --no-print-directory -j2 tests
 	$(Q)OUT=$(OUT) MAKE="$(MAKE)" CXX=$(CXX) .ci/check
 bench:
-	$(Q).ci/packages check && $(MAKE) --no-print-directory all && $(MAKE) --no-print-directory $(OUT)/tests/perf/checkout
+	$(Q).ci/packages check && $(MAKE) --no-print-directory all && $(MAKE) --no-print-directory $(perf_test_programs)
 	$(Q)OUT=$(OUT) tests/perf/run
 
 install: all

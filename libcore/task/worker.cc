@@ -30,8 +30,9 @@ constexpr unsigned yielding_attempts_oversubscribed = 64;
 constexpr long idle_sleep_ns = 50'000;
 
 // A task that forks polls a transport that needs it so often: at about 100 ns a poll and 10 ns a fork it costs less
-// than the forks themselves, and a thief waits for less than a microsecond.
-constexpr unsigned forks_between_polls = 32;
+// than the forks themselves, and a thief waits for less than a microsecond. Where forks are rarer, each some 10 us.
+constexpr std::uint64_t forks_between_polls = 32;
+constexpr std::uint64_t cycles_between_polls = 1 << 15;
 
 void nap() noexcept {
   const timespec pause{0, idle_sleep_ns};
@@ -321,7 +322,11 @@ bool worker::idle(unsigned& attempts) noexcept {
 
 void worker::keep_moving() noexcept {
   if (!must_poll_ || --until_poll_ != 0) return;
-  until_poll_ = forks_between_polls;
+  const std::uint64_t now = arch::cycles();
+  const std::uint64_t a_fork = (now - polled_at_) / polled_after_ + 1;
+  polled_at_ = now;
+  polled_after_ = std::clamp(cycles_between_polls / a_fork, std::uint64_t{1}, forks_between_polls);
+  until_poll_ = static_cast<unsigned>(polled_after_);
   parts_.net->transport().progress();
 }
 

@@ -239,8 +239,10 @@ class worker final : public record_source {
   std::vector<std::uint64_t> to_free_;  // futures that last until the end of the run
   bool must_poll_ = false;
   bool one_host_ = true;
-  bool had_to_wait_ = false;  // the task that was just brought back was suspended at a join
-  unsigned until_poll_ = 1;   // slow forks, returns and joins until the transport is polled again
+  bool had_to_wait_ = false;        // the task that was just brought back was suspended at a join
+  unsigned until_poll_ = 1;         // slow forks, returns and joins until the transport is polled again
+  std::uint64_t polled_at_ = 0;     // cycles
+  std::uint64_t polled_after_ = 1;  // slow forks that the last poll waited for
   left left_ = left::died;
   bool inside_task_ = false;
   std::uint64_t waiting_for_ = 0;                // suspended: the record

@@ -93,7 +93,7 @@ bool steal_word::publish_one() noexcept {
   frame->finish = records_.finish_at(*split_);
   const window_entry entry{index, entry_kind::in_place, split_[-1] - *split_, stack_high_ - *split_};
   window_slot& shown = window_.slot[index % ring];
-  shown.ticket = records_.release_ticket();
+  atomic(shown.ticket).store(records_.release_ticket(), std::memory_order_relaxed);
   atomic(shown.entry).store(entry.pack(), std::memory_order_relaxed);
 
   // I2: the compare-and-swap releases all of the above. It fails only when a thief moved top meanwhile.

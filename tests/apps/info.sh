@@ -189,13 +189,22 @@ else
     all "$2" '[ $status -eq 0 ]' silent 'says "$said"' 'says "usable, and chosen for a job of 2 workers"' 'says "^  TOBI_WORKERS "'
   }
   asked="(when it was asked whether it can be used)"
+  # Ten seconds of waiting, beside the rest.
+  (
+    out=$folder/hang.out err=$folder/hang.err failures=0
+    goes_wrong hang "one that never answers is stopped" "not usable .*did not end within 10 seconds and was stopped $asked" --no-measure
+    exit $failures
+  ) > "$folder/hang.said" &
+  hang=$!
   goes_wrong crash "a library that crashes when it is asked is a sentence" "not usable .*signal 11.*$asked" --no-measure
   goes_wrong abort "one that aborts, too" "not usable .*\(signal 6\|Aborted\|status\).*$asked" --no-measure
   goes_wrong exit "one that exits, too" "not usable .*it exited in the middle, with status 0 $asked" --no-measure
-  goes_wrong hang "one that never answers is stopped" "not usable .*did not end within 10 seconds and was stopped $asked" --no-measure
   goes_wrong open "one that crashes when it is opened is not usable" "not usable .*(when it was opened)" --no-measure
   goes_wrong measure "one that crashes while it is measured stays usable, and the reason is told" "not measured: .*\(signal 11\|died\|killed\|exited with status\)" --measure
   goes_wrong measure-hang "a measurement that hangs is stopped" "not measured: it did not end within 12 seconds" --measure
+  wait "$hang"
+  failures=$((failures + $?))
+  cat "$folder/hang.said"
   all "nothing of it is left behind" '! pgrep -f "tobi-info --probe measure ofi"'
 fi
 

@@ -57,9 +57,8 @@ for provider in $providers; do
     tcp) row ofi tcp auto auto 2 steal_word $tree; continue ;;
   esac
   for server in auto inline thread worker; do
-    for progress in auto thread; do
-      row ofi "$provider" $server $progress 2 steal_word $tree
-    done
+    row ofi "$provider" $server auto 2 steal_word $tree
+    [ $server = auto ] || [ $server = thread ] && row ofi "$provider" $server thread 2 steal_word $tree
     row ofi "$provider" $server auto 2 the $tree
   done
   row ofi "$provider" auto auto 2 steal_word $fib

@@ -9,10 +9,10 @@ plain_programs := $(filter-out %/uts_test %/task_test %/bootstrap_test %_job_tes
 test_programs  := $(unit_programs)
 
 # Without assertions' knowledge of strings, GCC 12 thinks that one of gtest's may be unset.
-flags_tests_unit := -DFMT_HEADER_ONLY -Wno-maybe-uninitialized
+flags_tests_unit := -Wno-maybe-uninitialized
 
 $(OUT)/tests/uts_test: $(OUT)/obj/tests/unit/uts_test.o $(OUT)/obj/tools/bench/trees.o $(OUT)/obj/tools/bench/answers.o $(LIB)
-	$(call link,-lgtest -lgtest_main)
+	$(call link,-lgtest -lgtest_main -lfmt)
 # What threads of one process share needs no transport: little is built again for the thread sanitizer.
 shared_by_threads := $(OUT)/lib/libshared-by-threads.a
 $(shared_by_threads): $(call objects,$(filter arch/% alloc/% libcore/base/% libcore/task/%,$(lib_sources))) $(OUT)/obj/alloc/jemalloc.o

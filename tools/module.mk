@@ -12,11 +12,8 @@ perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc
 report_sources  := tools/report/main.cc tools/report/trace.cc tools/report/activity.cc tools/report/figures.cc tools/report/results.cc tools/report/papers.cc tools/report/global.cc tools/report/print.cc tools/report/page.cc tools/plot/svg.cc
 example_sources := tools/examples/fib.cc tools/examples/pi.cc tools/examples/wavefront.cc
 
-flags_tools_bench       := -DFMT_HEADER_ONLY $(if $(HAVE_tbb),-DTOBI_HAVE_TBB)
-flags_tools_perf        := -DFMT_HEADER_ONLY $(if $(HAVE_ofi),-DTOBI_HAVE_OFI) $(if $(HAVE_verbs),-DTOBI_HAVE_VERBS)
-flags_tools_plot        := -DFMT_HEADER_ONLY
-flags_tools_report      := -DFMT_HEADER_ONLY
-flags_tools_info        := -DFMT_HEADER_ONLY
+flags_tools_bench       := $(if $(HAVE_tbb),-DTOBI_HAVE_TBB)
+flags_tools_perf        := $(if $(HAVE_ofi),-DTOBI_HAVE_OFI) $(if $(HAVE_verbs),-DTOBI_HAVE_VERBS)
 flags_tools_bench_peers := -fopenmp
 # Line tables say where a tool or a test was; the values of its variables cost a third of the time to compile.
 ifeq ($(MODE),release)
@@ -30,15 +27,15 @@ example_programs := $(patsubst tools/examples/%.cc,$(OUT)/examples/%,$(example_s
 
 link = $(Q)mkdir -p $(@D) && printf '  %-5s %s\n' LINK $@ && $(CXX) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIB) $(LIBS) $(1)
 $(OUT)/bin/tobi-info: $(call objects,$(info_sources)) $(LIB)
-	$(call link)
+	$(call link,-lfmt)
 $(OUT)/bin/tobi-conform: $(call objects,$(conform_sources)) $(LIB)
 	$(call link)
 $(OUT)/bin/tobi-bench: $(call objects,$(bench_sources)) $(patsubst %.cc,$(OUT)/obj/%.elided.o,$(bench_apps)) $(LIB)
-	$(call link,-fopenmp $(if $(HAVE_tbb),-ltbb))
+	$(call link,-lfmt -fopenmp $(if $(HAVE_tbb),-ltbb))
 $(OUT)/bin/tobi-perf: $(call objects,$(perf_sources)) $(LIB)
-	$(call link,$(if $(HAVE_ofi),-lfabric) $(if $(HAVE_verbs),-libverbs))
+	$(call link,-lfmt $(if $(HAVE_ofi),-lfabric) $(if $(HAVE_verbs),-libverbs))
 $(OUT)/bin/tobi-report: $(call objects,$(report_sources)) $(LIB)
-	$(call link)
+	$(call link,-lfmt)
 # The raw loop of MPI, once for each library, beside the plugins of the library.
 perf_plugins := $(patsubst $(OUT)/lib/libtobi-mpi-%,$(OUT)/lib/libtobi-perf-mpi-%,$(mpi_plugins))
 $(OUT)/lib/libtobi-perf-mpi-%.so: tools/perf/raw_mpi.cc

@@ -60,7 +60,6 @@ struct settings {
   std::size_t sub_block_bytes = 4u << 10;           // what is fetched
   std::size_t global_bytes = std::size_t{1} << 38;  // addresses for collective allocations
   std::size_t map_limit = 0;                        // kernel mappings for global memory; 0: half of the kernel's limit
-  bool release_thread = false;                      // a thread of each worker serves what thieves ask of its cache
   bool debug_global = false;                        // report checkouts that overlap without being ordered
   pin_policy pin = pin_policy::automatic;           // bind each worker to a core where there are enough
   bool stats = false;                               // print the statistics at the end of the job

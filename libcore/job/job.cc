@@ -16,6 +16,7 @@
 #include "arch/clock.hpp"
 #include "arch/cpu.hpp"
 #include "arch/topology.hpp"
+#include "libcore/base/door.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/job/limits.hpp"
 
@@ -349,9 +350,12 @@ void root_task(void* argument) {
   const std::uint64_t bytes = start->result_bytes;
   auto* result = __builtin_alloca_with_align(bytes + 1, 8 * 64);
   std::uint64_t failure = 0;
+  base::the_door.step_out();
   try {
     start->body(start + 1, result);
+    base::the_door.step_in();
   } catch (...) {
+    base::the_door.step_in();
     failure = tasks::this_worker().keep_failure();
   }
   current_job->root_ended(result, bytes, failure);

@@ -38,6 +38,10 @@ struct stolen {
 /// context: not a continuation but a list of suspended tasks that can run (ready.hpp); it is the thief's now.
 enum class steal_result : std::uint8_t { taken, context, empty, lost_race };
 
+/// Who is inside (base/door.hpp) and shows entries. The worker's own thread knows where it stands itself. Its attendant
+/// does not: that thread forks and returns meanwhile, on the fork path, which has no door.
+enum class server : std::uint8_t { owner, attendant };
+
 class deque {
  public:
   virtual ~deque() = default;
@@ -55,9 +59,11 @@ class deque {
   /// The doorbell was seen at a fork, whose entry has just been pushed.
   virtual void forked() noexcept = 0;
   /// Gives to thieves what they asked for; at a fork or anywhere else in a task.
-  virtual void serve() noexcept = 0;
-  /// A child returned to the frame saved at SP, which is not private. True: the parent is still here, and its entry is
-  /// popped. False: it was taken, and so was every older one.
+  virtual void serve(server who) noexcept = 0;
+  /// The child that returns next to the frame saved at SP, which is private, is to take the slow path.
+  virtual void return_slowly(std::uintptr_t sp) noexcept = 0;
+  /// A child returned to the frame saved at SP, and the deque has an entry for it. True: the parent is still here, and
+  /// its entry is popped. False: it was taken, and so was every older one.
   virtual bool take_back(std::uintptr_t sp) noexcept = 0;
   /// No entry lies below the running task: it is the one that reset() named, and its parent is elsewhere.
   [[nodiscard]] virtual bool at_base() const noexcept = 0;

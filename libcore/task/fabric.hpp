@@ -31,6 +31,8 @@ class fabric {
 
   [[nodiscard]] transports::region_id heap(int rank) { return peer(rank).heap; }
   [[nodiscard]] transports::region_id stack(int rank) { return peer(rank).stack; }
+  /// The start of the heap region of a worker whose memory is mapped here, or null.
+  [[nodiscard]] std::byte* mapped(int rank) { return transport_.map(peer(rank).heap); }
 
   /// An object of this worker's heap.
   [[nodiscard]] void* local(location where) const noexcept { return own_heap_ + where.offset(); }

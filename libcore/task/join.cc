@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "arch/clock.hpp"
+#include "libcore/base/door.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/task/trace.hpp"
 #include "libcore/task/worker.hpp"
@@ -200,6 +201,7 @@ void worker::suspend_for(std::uint64_t where, record& copy) {
   waiting_for_ = where;
   left_ = left::suspended;
   tobi_suspend();
+  base::the_door.step_in();
   // Perhaps another process by now; `this` is the worker there. `copy` is on the stack and moved along.
   const bool done = finished(where, copy);
   TOBI_ASSERT(done, "a waiter is resumed only when its record is done");

@@ -37,7 +37,8 @@ class the final : public deque {
   [[nodiscard]] counters counts() const noexcept override { return counters_; }
   void reset(std::uintptr_t base, std::uint64_t die_record) noexcept override;
   void forked() noexcept override;
-  void serve() noexcept override {}
+  void serve(server) noexcept override {}
+  void return_slowly(std::uintptr_t) noexcept override {}
   bool take_back(std::uintptr_t sp) noexcept override;
   bool pop(std::uintptr_t sp) noexcept override { return take_back(sp); }
   void push_again() noexcept override;

@@ -11,6 +11,8 @@
 
 #include "arch/clock.hpp"
 #include "arch/cpu.hpp"
+#include "arch/heavy_fence.hpp"
+#include "libcore/base/door.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/task/the.hpp"
 #include "libcore/task/trace.hpp"
@@ -55,7 +57,8 @@ void worker::start(const worker_parts& parts) {
   if (parts.use_the) {
     deque_ = std::make_unique<the>(hot, parts.slot_memory, *parts.net, *parts.window, *parts.the, *this, high, bytes);
   } else {
-    deque_ = std::make_unique<steal_word>(hot, parts.slot_memory, *parts.net, *parts.window, *this, high, bytes);
+    deque_ = std::make_unique<steal_word>(hot, parts.slot_memory, *parts.net, *parts.window, *this, high, bytes,
+                                          !parts.choice->none());
   }
   one_host_ = std::all_of(parts.hosts->begin(), parts.hosts->end(), [&](int h) { return h == parts.hosts->front(); });
   must_poll_ = must_poll(parts.net->transport().caps());
@@ -68,9 +71,24 @@ void worker::start(const worker_parts& parts) {
   deque_->reset(high, 0);
   ready_.start(*parts.net, deque_->ready_word(), !parts.choice->none() && sched_->moves_at_joins());
   still_.start(*parts.net, *parts.board, *parts.objects, parts.runs_tasks ? sched_.get() : nullptr);
+  if (!parts.choice->none()) start_attendant();
+}
+
+void worker::start_attendant() {
+  if (const std::string why = arch::prepare_heavy_fence(); !why.empty()) {
+    base::log(base::log_level::warn, why +
+                                         ": what this worker has forked can be stolen only at its next fork, so tasks "
+                                         "that compute for long without one run less in parallel.");
+    return;
+  }
+  bool all_can_call = true;
+  for (int r = 0; r < parts_.net->size(); ++r) all_can_call = all_can_call && parts_.net->mapped(r) != nullptr;
+  attendant_ =
+      std::make_unique<attendant>(*this, *parts_.window, attendant::habits{must_poll_, must_poll_ || !all_can_call});
 }
 
 void worker::stop() noexcept {
+  attendant_.reset();
   deque_.reset();
   sched_.reset();
   parts_ = worker_parts{};
@@ -124,6 +142,12 @@ void worker::enter_root(void (*first)(void*), const void* argument, std::size_t 
   after_leave();
 }
 
+// Enters the task saved at SP: out of the door, and in again when it leaves.
+void worker::go_on(std::uintptr_t sp) noexcept {
+  base::the_door.step_out();
+  tobi_enter(sp);
+}
+
 void worker::begin_task() noexcept {
   TOBI_ASSERT(!inside_task_, "a worker that brings frames into its region has no live frame there");
   set_busy(true);
@@ -141,7 +165,7 @@ void worker::after_leave() {
           settle();
           return;
         }
-        tobi_enter(next);
+        go_on(next);
         break;
       }
       case left::forked:
@@ -203,7 +227,7 @@ std::uintptr_t worker::bring_back(location where, std::uint64_t& next) {
 
 void worker::enter_restored(std::uintptr_t sp) {
   begin_task();
-  tobi_enter(sp);
+  go_on(sp);
   after_leave();
 }
 
@@ -280,9 +304,15 @@ bool worker::steal_once() {
   count_phases(got);
   acquire_stolen(got);
   begin_task();
-  tobi_enter(got.sp);
+  cut_from_parent(got.base);
+  go_on(got.sp);
   after_leave();
   return true;
+}
+
+// The root never returns, and has its argument where others have a return address.
+void worker::cut_from_parent(std::uintptr_t base) const noexcept {
+  if (base != reinterpret_cast<std::uintptr_t>(parts_.stack_high)) arch::cut_from_parent(base);
 }
 
 void worker::tell_parent(const arch::saved_frame& frame, std::uintptr_t base) const noexcept {
@@ -324,7 +354,7 @@ void worker::keep_moving() noexcept {
   if (!must_poll_ || --until_poll_ != 0) return;
   const std::uint64_t now = arch::cycles();
   const std::uint64_t a_fork = (now - polled_at_) / polled_after_ + 1;
-  polled_at_ = now;
+  std::atomic_ref(polled_at_).store(now, std::memory_order_relaxed);
   polled_after_ = std::clamp(cycles_between_polls / a_fork, std::uint64_t{1}, forks_between_polls);
   until_poll_ = static_cast<unsigned>(polled_after_);
   parts_.net->transport().progress();
@@ -352,7 +382,15 @@ void worker::poll() noexcept {
   parts_.net->transport().progress();
   ready_.show();
   if (fences()) parts_.memory->serve();
-  if (inside_task_) deque_->serve();
+  if (inside_task_) deque_->serve(server::owner);
+}
+
+void worker::attend() noexcept {
+  if (!inside_task_) return;
+  if (must_poll_) parts_.net->transport().progress();
+  if (fences()) parts_.memory->serve();
+  ready_.show();
+  if (asked_for_work()) deque_->serve(server::attendant);
 }
 
 void worker::on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noexcept {
@@ -401,10 +439,10 @@ bool worker::parent_is_here(std::uintptr_t sp) const noexcept {
   return sched_->moves_tasks() && !deque_->at_base() && sp < tobi_hot.split_sp;
 }
 
+// The parent may be shown to thieves at any moment, so what does not travel in registers goes to its frame only when
+// the child has returned and the frame is ours: on_return.
 void* worker::result_slot(std::uintptr_t sp, std::uint32_t bytes, std::uint32_t offset) noexcept {
-  if (parent_is_here(sp)) {
-    return static_cast<std::byte*>(reinterpret_cast<const arch::saved_frame*>(sp)->handle) + offset;
-  }
+  if (parent_is_here(sp)) deque_->return_slowly(sp);
   if (large_.size() < bytes) large_.resize(bytes);
   large_bytes_ = bytes;
   large_offset_ = offset;
@@ -412,12 +450,8 @@ void* worker::result_slot(std::uintptr_t sp, std::uint32_t bytes, std::uint32_t 
 }
 
 void worker::task_failed(std::uintptr_t sp) noexcept {
-  const std::uint64_t kept = keep_failure();
-  if (parent_is_here(sp)) {
-    static_cast<detail::handle*>(reinterpret_cast<const arch::saved_frame*>(sp)->handle)->record = kept | failure_tag;
-  } else {
-    pending_failure_ = kept;
-  }
+  pending_failure_ = keep_failure();
+  if (parent_is_here(sp)) deque_->return_slowly(sp);
 }
 
 statistics worker::counted() const noexcept {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "alloc/remote_objects.hpp"
 #include "arch/context.hpp"
 #include "libcore/base/coherence.hpp"
+#include "libcore/task/attendant.hpp"
 #include "libcore/task/deque.hpp"
 #include "libcore/task/fabric.hpp"
 #include "libcore/task/incoming_frees.hpp"
@@ -82,6 +84,12 @@ class worker final : public record_source {
   void join(std::uint64_t& handle_record, void* result, std::uint32_t bytes);
   void abandon(std::uint64_t& handle_record) noexcept;
   void poll() noexcept;
+  /// What the attendant does inside, while this worker's own thread runs a task.
+  void attend() noexcept;
+  /// Changes whenever this worker has moved its transport by itself. Callable from any thread.
+  [[nodiscard]] std::uint64_t sign_of_life() const noexcept {
+    return std::atomic_ref(const_cast<std::uint64_t&>(polled_at_)).load(std::memory_order_relaxed);
+  }
   /// Whether this transport stands still unless it is polled, here or at its targets.
   [[nodiscard]] static bool must_poll(const transports::capabilities& caps) noexcept {
     return !caps.passive_rma || !caps.passive_amo || caps.needs_progress;
@@ -196,12 +204,15 @@ class worker final : public record_source {
   // worker.cc: the scheduler
   void begin_task() noexcept;
   void after_leave();
+  void go_on(std::uintptr_t sp) noexcept;
+  void start_attendant();
   void settle() noexcept;
   [[nodiscard]] bool parent_is_here(std::uintptr_t sp) const noexcept;
   void resume(std::uint64_t list);
   std::uintptr_t bring_back(location where, std::uint64_t& next);
   void enter_restored(std::uintptr_t sp);
   [[nodiscard]] bool one_clock_with(int rank) const noexcept;
+  void cut_from_parent(std::uintptr_t base) const noexcept;
   void tell_parent(const arch::saved_frame& frame, std::uintptr_t base) const noexcept;
   [[nodiscard]] std::uint64_t peak_stack() const noexcept;
   // suspend.cc: in and out of the region
@@ -230,6 +241,7 @@ class worker final : public record_source {
   worker_parts parts_{};
   std::unique_ptr<scheduler> sched_;
   std::unique_ptr<deque> deque_;
+  std::unique_ptr<attendant> attendant_;  // null: there are no thieves
   statistics counts_;
   deque::counters shown_before_;  // at the last reset
   ready_contexts ready_;
@@ -241,7 +253,7 @@ class worker final : public record_source {
   bool one_host_ = true;
   bool had_to_wait_ = false;        // the task that was just brought back was suspended at a join
   unsigned until_poll_ = 1;         // slow forks, returns and joins until the transport is polled again
-  std::uint64_t polled_at_ = 0;     // cycles
+  std::uint64_t polled_at_ = 0;     // cycles; atomic for the attendant
   std::uint64_t polled_after_ = 1;  // slow forks that the last poll waited for
   left left_ = left::died;
   bool inside_task_ = false;

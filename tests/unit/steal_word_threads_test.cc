@@ -100,23 +100,30 @@ class owner {
     auto* frame = reinterpret_cast<std::uint64_t*>(sp_);
     frame[0] = 8;  // a handle: not null
     for (std::size_t i = first_word; i < frame_words; ++i) frame[i] = i == first_word ? number : payload(number, i);
-    *place_.hot.bottom++ = sp_;
+    std::uintptr_t* const slot = place_.hot.bottom;
+    std::atomic_ref(*slot).store(sp_, std::memory_order_relaxed);
+    std::atomic_ref(place_.hot.bottom).store(slot + 1, bottom_order);
     auto* bell = const_cast<std::uint64_t*>(place_.hot.doorbell);
-    if (std::atomic_ref(*bell).load(std::memory_order_relaxed) != 0) deque_.forked();
+    if (std::atomic_ref(*bell).load(std::memory_order_relaxed) == 0) return;
+    const inside now(door_);
+    deque_.forked();
   }
 
   // The innermost child returns. False: its parent is gone, and all older ones: the region is empty.
   bool back() {
     const auto number = reinterpret_cast<std::uint64_t*>(sp_)[first_word];
-    if (sp_ >= place_.hot.split_sp) {
+    std::uintptr_t* const slot = place_.hot.bottom - 1;
+    std::atomic_ref(place_.hot.bottom).store(slot, bottom_order);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (sp_ >= std::atomic_ref(place_.hot.split_sp).load(std::memory_order_relaxed)) {
+      std::atomic_ref(place_.hot.bottom).store(slot + 1, bottom_order);
+      const inside now(door_);
       if (!deque_.take_back(sp_)) {
         while (!deque_.quiet()) std::this_thread::yield();
         deque_.reset(place_.high(), 0);
         sp_ = place_.high();
         return false;
       }
-    } else {
-      --place_.hot.bottom;
     }
     seen_[number].fetch_add(1);
     sp_ += frame_words * 8;

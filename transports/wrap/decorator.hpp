@@ -44,7 +44,6 @@ std::unique_ptr<transport> make_stats(std::unique_ptr<transport> inner, const co
 std::unique_ptr<transport> make_trace(std::unique_ptr<transport> inner, const context& where);
 std::unique_ptr<transport> make_fault(std::unique_ptr<transport> inner, const context& where);
 /// One call at a time.
-std::unique_ptr<transport> make_locked(std::unique_ptr<transport> inner);
 /// "" or what is wrong with TOBI_FAULT.
 std::string check_fault(const base::settings& in_force);
 

@@ -125,6 +125,7 @@ void job::take_core() {
   }
   std::size_t cores = all.size();
   if (machine.cpu_quota > 0) cores = std::min(cores, static_cast<std::size_t>(std::ceil(machine.cpu_quota)));
+  cores_here_ = static_cast<int>(cores);
   crowded_ = bootstrap_->local_peers().size() > cores;
   if (neighbours > machine.cores.size()) return;
 
@@ -219,7 +220,7 @@ void job::exchange() {
     base::fatal("cannot connect to the other workers over " + std::string(transport_->name()) + " (" +
                 std::string(to_string(s)) + ").");
   }
-  net_ = std::make_unique<tasks::fabric>(*transport_, rank(), segment_.control(), std::move(keys));
+  net_ = std::make_unique<tasks::fabric>(*transport_, rank(), segment_.control(), std::move(keys), crowded_);
 }
 
 // TOBI_NODES splits the workers of a machine into equal runs of ranks, so that the paths between nodes run on one.
@@ -283,11 +284,34 @@ void job::start_worker() {
     incoming_ = std::make_unique<tasks::incoming_frees>(*net_, control_->incoming, *objects_);
     objects_->collect_from(incoming_.get());
   }
-  tasks::this_worker().start({net_.get(), objects_.get(), incoming_.get(), &control_->window, &control_->board,
-                              &control_->the, segment_.stack_low(), segment_.stack_high(), slot_memory_, choice_.get(),
-                              &hosts_, global_->memory(), settings_.sched, settings_.task_stack_bytes,
-                              settings_.deque == base::deque_kind::the, settings_.stats, settings_.debug_migrate,
-                              !serves_only(), crowded_});
+  std::vector<int> near;
+  for (int r = 0; r < size(); ++r) {
+    if (r != rank() && nodes_[static_cast<std::size_t>(r)] == nodes_[static_cast<std::size_t>(rank())] &&
+        !transport_->serves_only(r)) {
+      near.push_back(r);
+    }
+  }
+  tasks::this_worker().start({net_.get(),
+                              objects_.get(),
+                              incoming_.get(),
+                              &control_->window,
+                              &control_->board,
+                              &control_->the,
+                              segment_.stack_low(),
+                              segment_.stack_high(),
+                              slot_memory_,
+                              choice_.get(),
+                              &hosts_,
+                              global_->memory(),
+                              settings_.sched,
+                              settings_.task_stack_bytes,
+                              settings_.deque == base::deque_kind::the,
+                              settings_.stats,
+                              settings_.debug_migrate,
+                              !serves_only(),
+                              crowded_,
+                              cores_here_,
+                              std::move(near)});
 }
 
 // Workers of one host read one clock. Where TOBI_NODES only plays at nodes their clocks are still measured, so that

@@ -118,6 +118,7 @@ class job {
   std::vector<int> nodes_;                  // of each rank
   std::vector<int> servers_;                // ranks that run no tasks
   std::vector<int> hosts_;                  // of each rank: its real node, which TOBI_NODES does not change
+  int cores_here_ = 1;                      // of this node, for all of its workers
   bool crowded_ = false;                    // more workers here than cores: those that wait give theirs away
 };
 

@@ -38,6 +38,9 @@ struct stolen {
 /// context: not a continuation but a list of suspended tasks that can run (ready.hpp); it is the thief's now.
 enum class steal_result : std::uint8_t { taken, context, empty, lost_race };
 
+/// What a glance at a worker's mapped memory tells: it has something to take, or runs a task, or neither.
+enum class sight : std::uint8_t { work, busy, nothing };
+
 /// Who is inside (base/door.hpp) and shows entries. The worker's own thread knows where it stands itself. Its attendant
 /// does not: that thread forks and returns meanwhile, on the fork path, which has no door.
 enum class server : std::uint8_t { owner, attendant };
@@ -88,6 +91,8 @@ class deque {
   /// In which phase of a steal the frames come.
   [[nodiscard]] virtual steal_phase copying() const noexcept = 0;
   virtual steal_result steal(int victim, stolen& got) = 0;
+  /// At a worker whose memory is mapped. A hint: nothing is claimed, and no operation posted.
+  [[nodiscard]] virtual sight glance(int victim) = 0;
 };
 
 /// The owner's array. Memory with a guard page behind it: an overflow is a fault that the runtime explains.

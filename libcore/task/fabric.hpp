@@ -22,8 +22,10 @@ struct peer_keys {
 
 class fabric {
  public:
-  /// OWN_HEAP is the start of this worker's heap region, KEYS are those of all ranks.
-  fabric(transports::transport& transport, int rank, std::byte* own_heap, std::vector<peer_keys> keys);
+  /// OWN_HEAP is the start of this worker's heap region, KEYS are those of all ranks. CROWDED: there are more workers
+  /// here than cores.
+  fabric(transports::transport& transport, int rank, std::byte* own_heap, std::vector<peer_keys> keys,
+         bool crowded = false);
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return static_cast<int>(peers_.size()); }
@@ -78,6 +80,7 @@ class fabric {
 
   transports::transport& transport_;
   int rank_;
+  bool crowded_;
   bool host_atomics_;  // this worker may use CPU atomics on words that peers change through the transport
   std::byte* own_heap_;
   std::vector<peer_keys> keys_;

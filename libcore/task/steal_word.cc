@@ -285,6 +285,13 @@ bool steal_word::insist(int victim) {
   return true;
 }
 
+sight steal_word::glance(int victim) {
+  auto* window = reinterpret_cast<steal_window*>(net_.mapped(victim) + word_here_.offset());
+  const auto now = [](std::uint64_t& word) { return atomic(word).load(std::memory_order_relaxed); };
+  if (now(window->ready) != 0 || window_word::unpack(now(window->word)).size() != 0) return sight::work;
+  return now(window->busy) != 0 ? sight::busy : sight::nothing;
+}
+
 steal_result steal_word::steal(int victim, stolen& got) { return attempt(victim, got, false); }
 
 steal_result steal_word::attempt(int victim, stolen& got, bool insisted) {

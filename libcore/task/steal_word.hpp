@@ -78,6 +78,7 @@ class steal_word final : public deque {
   [[nodiscard]] std::uint64_t& ready_word() noexcept override { return window_.ready; }
   [[nodiscard]] steal_phase copying() const noexcept override { return steal_phase::steal; }
   steal_result steal(int victim, stolen& got) override;
+  [[nodiscard]] sight glance(int victim) override;
 
  private:
   steal_result take_context(int victim, stolen& got);

@@ -50,6 +50,7 @@ class the final : public deque {
   [[nodiscard]] std::uint64_t& ready_word() noexcept override { return area_.ready; }
   [[nodiscard]] steal_phase copying() const noexcept override { return steal_phase::stack_transfer; }
   steal_result steal(int victim, stolen& got) override;
+  [[nodiscard]] sight glance(int victim) override;
 
  private:
   bool pop_tail() noexcept;
@@ -58,6 +59,7 @@ class the final : public deque {
   arch::hot_state& hot_;
   slots slots_;
   fabric& net_;
+  location window_here_;
   the_area& area_;
   record_source& records_;
   std::uintptr_t stack_high_;

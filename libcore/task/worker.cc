@@ -29,17 +29,12 @@ namespace {
 constexpr unsigned eager_attempts = 20'000;
 constexpr unsigned eager_attempts_oversubscribed = 16;
 constexpr unsigned yielding_attempts_oversubscribed = 64;
-constexpr long idle_sleep_ns = 50'000;
+constexpr std::uint64_t longest_nap_ns = 5'000'000;
 
 // A task that forks polls a transport that needs it so often: at about 100 ns a poll and 10 ns a fork it costs less
 // than the forks themselves, and a thief waits for less than a microsecond. Where forks are rarer, each some 10 us.
 constexpr std::uint64_t forks_between_polls = 32;
 constexpr std::uint64_t cycles_between_polls = 1 << 15;
-
-void nap() noexcept {
-  const timespec pause{0, idle_sleep_ns};
-  nanosleep(&pause, nullptr);
-}
 
 }  // namespace
 
@@ -71,6 +66,10 @@ void worker::start(const worker_parts& parts) {
   deque_->reset(high, 0);
   ready_.start(*parts.net, deque_->ready_word(), !parts.choice->none() && sched_->moves_at_joins());
   still_.start(*parts.net, *parts.board, *parts.objects, parts.runs_tasks ? sched_.get() : nullptr);
+  std::erase_if(parts_.near, [&](int rank) { return parts.net->mapped(rank) == nullptr; });
+  lookout_.start(*deque_, *parts.choice, parts_.near,
+                 parts_.near.size() + 1 < static_cast<std::size_t>(parts.net->size()), parts.cores,
+                 static_cast<std::uint64_t>(parts.net->rank()) + 1);
   if (!parts.choice->none()) start_attendant();
 }
 
@@ -81,8 +80,7 @@ void worker::start_attendant() {
                                          "that compute for long without one run less in parallel.");
     return;
   }
-  bool all_can_call = true;
-  for (int r = 0; r < parts_.net->size(); ++r) all_can_call = all_can_call && parts_.net->mapped(r) != nullptr;
+  const bool all_can_call = parts_.near.size() + 1 == static_cast<std::size_t>(parts_.net->size());
   attendant_ =
       std::make_unique<attendant>(*this, *parts_.window, attendant::habits{must_poll_, must_poll_ || !all_can_call});
 }
@@ -115,6 +113,7 @@ void worker::schedule(void (*first)(void*), const void* argument, std::size_t ar
 
 void worker::set_busy(bool in_a_task) noexcept {
   inside_task_ = in_a_task;
+  if (in_a_task) sleeps_ = false;
   std::atomic_ref(parts_.window->busy).store(in_a_task ? 1 : 0, std::memory_order_relaxed);
   if (tracing == nullptr) return;
   if (in_a_task) {
@@ -252,12 +251,14 @@ void worker::count_resumed(std::uint64_t resumable_ns) noexcept {
 steal_result worker::steal(stolen& got) {
   if (parts_.incoming != nullptr) parts_.incoming->collect();
   if (parts_.choice->none()) return steal_result::empty;
+  const int victim = sleeps_ ? lookout_.next() : parts_.choice->next();
+  if (victim < 0) return steal_result::empty;
   const std::uint64_t begin_ns = arch::now_ns();
   const std::uint64_t trips = parts_.net->round_trips();
-  const int victim = parts_.choice->next();
   if (tracing != nullptr) tracing->steal_begins(begin_ns);
   const steal_result result = deque_->steal(victim, got);
   got.victim = victim;
+  if (result == steal_result::taken || result == steal_result::context) sleeps_ = false;
   switch (result) {
     case steal_result::context:
       still_.took();
@@ -346,7 +347,9 @@ bool worker::idle(unsigned& attempts) noexcept {
     sched_yield();
     return false;
   }
-  nap();
+  sleeps_ = true;
+  const timespec pause{0, static_cast<long>(std::min(lookout_.nap_ns(), longest_nap_ns))};
+  nanosleep(&pause, nullptr);
   return true;
 }
 
@@ -390,7 +393,9 @@ void worker::attend() noexcept {
   if (must_poll_) parts_.net->transport().progress();
   if (fences()) parts_.memory->serve();
   ready_.show();
-  if (asked_for_work()) deque_->serve(server::attendant);
+  // Where each continuation is evacuated at its fork there is nothing to show, and an entry that has just been pushed
+  // is not for thieves.
+  if (asked_for_work() && !parts_.debug_migrate) deque_->serve(server::attendant);
 }
 
 void worker::on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noexcept {

@@ -28,6 +28,7 @@
 #include "libcore/task/deque.hpp"
 #include "libcore/task/fabric.hpp"
 #include "libcore/task/incoming_frees.hpp"
+#include "libcore/task/lookout.hpp"
 #include "libcore/task/ready.hpp"
 #include "libcore/task/record.hpp"
 #include "libcore/task/scheduler.hpp"
@@ -63,6 +64,8 @@ struct worker_parts {
   bool debug_migrate;            // TOBI_DEBUG_MIGRATE
   bool runs_tasks;               // false: it serves others (job/server.cc)
   bool oversubscribed;           // more workers than cores: give the core away when idle
+  int cores;                     // of this node, for all of its workers
+  std::vector<int> near;         // the other ranks of this node that run tasks
 };
 
 class worker final : public record_source {
@@ -245,6 +248,8 @@ class worker final : public record_source {
   statistics counts_;
   deque::counters shown_before_;  // at the last reset
   ready_contexts ready_;
+  lookout lookout_;
+  bool sleeps_ = false;  // between its attempts to steal
   standstill still_;
   scopes scopes_;
   std::uint32_t last_serial_ = 0;       // of a future made here

@@ -162,7 +162,8 @@ class owner {
 template <class MakeDeque>
 void run_race(std::uint64_t seed, bool owner_answers, MakeDeque make) {
   constexpr std::size_t thieves = 3;
-  constexpr std::uint64_t enough = 20'000;
+  const std::uint64_t enough = owner_answers ? 20'000 : 100'000;
+  const std::uint64_t enough_taken = owner_answers ? 1 : 10;
   constexpr std::uint64_t entries = 2'000'000;  // where cores are busy, the thieves may need a while to come
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::vector<place> places(thieves + 1);
@@ -192,7 +193,6 @@ void run_race(std::uint64_t seed, bool owner_answers, MakeDeque make) {
           own->serve(tasks::server::attendant);
           door.end_visit();
         }
-        std::this_thread::yield();
       }
     });
   } else {
@@ -224,15 +224,15 @@ void run_race(std::uint64_t seed, bool owner_answers, MakeDeque make) {
 
   base::rng random(seed);
   std::uint64_t next = 0;
-  const auto more = [&] { return next < enough || (next < entries && taken.load() == 0); };
+  const auto more = [&] { return next < enough || (next < entries && taken.load() < enough_taken); };
   while (more() || !me.empty()) {
-    const bool deep = me.depth() > 200;
+    const bool deep = me.depth() > (owner_answers ? 200 : 4);
     if (more() && !deep && (me.empty() || random.uniform(100) < 55)) {
       me.fork(next++);
     } else {
       me.back();
     }
-    if (random.uniform(owner_answers ? 64 : 512) == 0) std::this_thread::yield();
+    if (random.uniform(owner_answers ? 64 : 4096) == 0) std::this_thread::yield();
   }
   // What is still shown has been taken by now, or will never be: the owner found itself empty.
   for (int i = 0; i < 100; ++i) std::this_thread::yield();

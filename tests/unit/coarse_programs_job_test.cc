@@ -7,6 +7,8 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -43,6 +45,7 @@ struct way {
   const char* transport;
   const char* nodes;
 };
+void PrintTo(const way& w, std::ostream* to) { *to << w.sched << " " << w.deque << " " << w.transport; }
 
 class coarse_programs : public testing::TestWithParam<way> {
  protected:
@@ -57,24 +60,29 @@ class coarse_programs : public testing::TestWithParam<way> {
   }
 
   // PROGRAM as a root, twice in a job: LEAVES of them each time, and each run within the bound of a program whose
-  // longest path has SPAN leaves.
+  // longest path has SPAN leaves. A job that was late has a second try: another program may have had the cores, but a
+  // task that nobody can reach is late again.
   template <class Program>
   static void expect_shared(int leaves, int span, Program program) {
-    const outcome o = job([=](tobi::runtime& rt) {
-      const double most = coarse::bound_ms(leaves * leaf_ms, span * leaf_ms, rt.size());
-      int late = 0;
-      for (int i = 0; i < 2; ++i) {
-        rt.barrier();
-        const double took = coarse::time_ms([&] { tobi::run(program); });
-        if (rt.rank() != 0 || took <= most) continue;
-        std::fprintf(stderr, "run %d took %.1f ms, more than %.1f\n", i, took, most);
-        ++late;
-      }
-      return late;
-    });
-    EXPECT_EQ(o.status, 0);
+    constexpr int late = 3;
+    outcome o;
+    for (int attempt = 0; attempt < 2 && (attempt == 0 || o.status == late); ++attempt) {
+      o = job([=](tobi::runtime& rt) {
+        const double most = coarse::bound_ms(leaves * leaf_ms, span * leaf_ms, rt.size());
+        int status = 0;
+        for (int i = 0; i < 2; ++i) {
+          rt.barrier();
+          const double took = coarse::time_ms([&] { tobi::run(program); });
+          if (rt.rank() != 0 || took <= most) continue;
+          std::fprintf(stderr, "run %d took %.1f ms, more than %.1f\n", i, took, most);
+          status = late;
+        }
+        return status;
+      });
+      EXPECT_EQ(shared()->leaves, 2 * leaves);
+    }
+    EXPECT_EQ(o.status, 0) << o.said;
     EXPECT_EQ(o.said, "");
-    EXPECT_EQ(shared()->leaves, 2 * leaves);
   }
   [[nodiscard]] static bool is(const char* sched) { return std::string(GetParam().sched) == sched; }
 };

@@ -1,4 +1,4 @@
-// The contract between the runtime and a fabric. One instance a worker, used by one thread, no locks
+// The contract between the runtime and a fabric. One instance a worker, used by one thread at a time, no locks
 // inside. No operation blocks: what cannot be posted now answers `again` and has had no effect.
 //
 // Two rules carry everything else:
@@ -42,6 +42,8 @@ struct capabilities {
   bool wait_fd = false;          // wait_fd() answers a descriptor to sleep on
   bool peer_errors = false;      // a dead peer is reported as peer_lost
   bool pins = false;             // registered memory is locked: every page of it exists from then on
+  bool any_thread = true;        // calls may come from different threads of the process, one at a time; false: only
+                                 // from the thread that has created it
   std::uint32_t inline_max = 0;  // puts up to this size release their buffer at once; 64 at least
   std::uint32_t chain_max = 1;   // operations in one chain
   std::uint64_t put_max = 0;     // bytes in one put or get

@@ -43,7 +43,7 @@ void start_mpi() {
   MPI_Initialized(&started);
   if (started != 0) return;
   int given = 0;
-  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given);
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);  // capabilities::any_thread
   std::atexit([] {
     int ended = 0;
     MPI_Finalized(&ended);
@@ -95,6 +95,9 @@ mpi_transport::mpi_transport(const context& where)
   caps_.scope = amo_scope::domain;
   caps_.reg_any_va = true;
   caps_.needs_progress = true;
+  int threads = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&threads);
+  caps_.any_thread = threads >= MPI_THREAD_SERIALIZED;
   caps_.inline_max = small_bytes;
   caps_.put_max = std::uint64_t{1} << 30;
   measure_passivity();

@@ -51,6 +51,7 @@ route_transport::route_transport(const context& where, std::unique_ptr<transport
   for (int r = 0; r < size_; ++r) is_near_.push_back(where.node_of(r) == where.node_of(where.rank));
   caps_.direct_map = true;
   caps_.reg_any_va = false;
+  caps_.any_thread = caps_.any_thread && near_->caps().any_thread;
   caps_.inline_max = std::min(caps_.inline_max, near_->caps().inline_max);
   caps_.chain_max = std::min(caps_.chain_max, near_->caps().chain_max);
   caps_.put_max = std::min(caps_.put_max, near_->caps().put_max);

@@ -18,6 +18,7 @@
 #include "arch/topology.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/job/limits.hpp"
+#include "transports/meeting.hpp"
 
 namespace tobi::job {
 
@@ -218,6 +219,8 @@ void job::exchange() {
     base::fatal("cannot connect to the other workers over " + std::string(transport_->name()) + " (" +
                 std::string(to_string(s)) + ").");
   }
+  transports::meeting_over meet(*bootstrap_);
+  transport_->measure(meet);
   net_ = std::make_unique<tasks::fabric>(*transport_, rank(), segment_.control(), std::move(keys));
 }
 

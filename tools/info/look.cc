@@ -31,6 +31,7 @@ json capabilities_json(const transports::capabilities& c) {
           {"chain_max", c.chain_max},
           {"inline_max", c.inline_max},
           {"put_max", c.put_max},
+          {"peers_max", c.peers_max},
           {"msg_max", c.msg_max},
           {"alignment", c.alignment}};
 }

@@ -119,6 +119,9 @@ verbs_transport::verbs_transport(const context& where, opened device)
   caps_.pins = true;
   caps_.inline_max = small_bytes;
   caps_.put_max = device_.port_attributes.max_msg_sz;
+  // One connection is to itself where a worker's own words change through the device.
+  caps_.peers_max =
+      static_cast<std::uint32_t>(std::max<std::size_t>(1, most_links_ - (caps_.scope == amo_scope::domain ? 1 : 0)));
   base::log(base::log_level::info, "verbs: " + describe() + ".");
 }
 

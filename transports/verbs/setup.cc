@@ -135,6 +135,7 @@ std::string verbs_transport::describe() const {
 }
 
 verbs_transport::~verbs_transport() {
+  base::log(base::log_level::debug, "verbs: made " + std::to_string(opened_) + " connections.");
   wireup_.reset();
   links_.clear();
 }
@@ -216,6 +217,7 @@ status verbs_transport::open_link(int rank, link& l) noexcept {
   }
   inline_bytes_ = std::min<std::uint32_t>(init.cap.max_inline_data, small_bytes);
   ++open_links_;
+  ++opened_;
   l.token = next_token_;
   next_token_ += 2;  // stays odd: 0 is no token
   l.psn = (l.token * 40503u) & 0xffffff;

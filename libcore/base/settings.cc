@@ -167,7 +167,8 @@ constexpr row table[] = {
        return "";
      },
      [](const settings& s) { return s.ofi_domain.empty() ? "the provider's first" : s.ofi_domain; }},
-    {"TOBI_OFI_PROGRESS", "choice", "auto|manual|thread", "who moves a provider that was measured not to move by itself; manual: workers, without a measurement",
+    {"TOBI_OFI_PROGRESS", "choice", "auto|manual|thread",
+     "who moves a provider that was measured not to move by itself; manual: workers, without a measurement",
      [](std::string_view t, settings& s) { return read_choice(t, progress_names, s.ofi_progress); },
      [](const settings& s) { return name_of(progress_names, s.ofi_progress); }},
     {"TOBI_AMO_SERVER", "choice", "auto|native|inline|thread|worker",

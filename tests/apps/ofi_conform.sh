@@ -17,7 +17,7 @@ contract() {  # provider, server, ranks, pass or skip: whether puts and gets are
   # Fewer mean that a capability is gone, not that less was asked.
   all "$shown: the contract is kept to its end" '[ $status -eq 0 ]' '[ "$passed" -ge 18 ]' '! says "^fail "' \
     'says "^[a-z]* peer-death"'
-  all "$shown: puts and gets are claimed to be passive where they are" 'says "^$4 passive-rma"'
+  all "$shown: puts and gets are claimed to be passive where they are" "says '^$4 passive-rma'"
 }
 for server in auto inline thread worker; do
   ranks=3

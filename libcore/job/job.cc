@@ -19,6 +19,7 @@
 #include "libcore/base/door.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/job/limits.hpp"
+#include "transports/meeting.hpp"
 
 namespace tobi::job {
 
@@ -220,6 +221,8 @@ void job::exchange() {
     base::fatal("cannot connect to the other workers over " + std::string(transport_->name()) + " (" +
                 std::string(to_string(s)) + ").");
   }
+  transports::meeting_over meet(*bootstrap_);
+  transport_->measure(meet);
   net_ = std::make_unique<tasks::fabric>(*transport_, rank(), segment_.control(), std::move(keys), crowded_);
 }
 
@@ -249,7 +252,6 @@ std::vector<int> job::find_nodes() const {
 // In levels: the cores' own on a node, where they are known, and beyond them all other nodes. Servers are no victims,
 // and choose none.
 std::vector<int> job::distances() const {
-  constexpr int other_node = 3;
   constexpr int nobody = -1;
   const auto self = static_cast<std::size_t>(rank());
   std::vector<int> levels(cores_.size(), 0);
@@ -257,12 +259,18 @@ std::vector<int> job::distances() const {
     if (serves_only() || transport_->serves_only(static_cast<int>(r))) {
       levels[r] = nobody;
     } else if (nodes_[r] != nodes_[self]) {
-      levels[r] = other_node;
+      levels[r] = tasks::victims::far_level;
     } else if (core_.os_cpu >= 0 && cores_[r].os_cpu >= 0) {
       levels[r] = arch::distance(core_, cores_[r]);
     }
   }
   return levels;
+}
+
+// Half of the connections are for everything else: joins, frees, barriers, the ranks that hold what a task reads.
+std::size_t job::far_victims() const {
+  const std::uint32_t most = transport_->caps().peers_max;
+  return most == 0 ? 0 : std::max<std::size_t>(1, most / 2);
 }
 
 void job::start_global() {
@@ -279,7 +287,8 @@ void job::start_global() {
 }
 
 void job::start_worker() {
-  choice_ = std::make_unique<tasks::victims>(rank(), distances(), static_cast<std::uint64_t>(rank()) + 1);
+  choice_ = std::make_unique<tasks::victims>(rank(), distances(), static_cast<std::uint64_t>(rank()) + 1,
+                                             tasks::victims::rules{settings_.victims, far_victims()});
   if (!settings_.local_collection) {
     incoming_ = std::make_unique<tasks::incoming_frees>(*net_, control_->incoming, *objects_);
     objects_->collect_from(incoming_.get());

@@ -91,6 +91,7 @@ class job {
   [[nodiscard]] bool serves_only() const noexcept { return transport_->serves_only(rank()); }
   void serve_until_told();
   [[nodiscard]] std::vector<int> distances() const;
+  [[nodiscard]] std::size_t far_victims() const;
   [[nodiscard]] std::vector<int> find_nodes() const;
 
   base::settings settings_;

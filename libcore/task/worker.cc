@@ -269,6 +269,7 @@ steal_result worker::steal(stolen& got) {
       break;
     case steal_result::empty:
     case steal_result::lost_race:
+      if (result == steal_result::empty) parts_.choice->in_vain();
       ++counts_.steals_failed;
       if (tracing != nullptr) tracing->steal_ends(victim, result, tracer::now(), got);
       return result;

@@ -218,7 +218,8 @@ void job::exchange() {
     base::fatal("cannot connect to the other workers over " + std::string(transport_->name()) + " (" +
                 std::string(to_string(s)) + ").");
   }
-  net_ = std::make_unique<tasks::fabric>(*transport_, rank(), segment_.control(), std::move(keys));
+  net_ = std::make_unique<tasks::fabric>(*transport_, rank(), segment_.control(), segment_.heap_memory().bytes,
+                                         std::move(keys));
 }
 
 // TOBI_NODES splits the workers of a machine into equal runs of ranks, so that the paths between nodes run on one.
@@ -282,11 +283,26 @@ void job::start_worker() {
     incoming_ = std::make_unique<tasks::incoming_frees>(*net_, control_->incoming, *objects_);
     objects_->collect_from(incoming_.get());
   }
-  tasks::this_worker().start({net_.get(), objects_.get(), incoming_.get(), &control_->window, &control_->board,
-                              &control_->the, segment_.stack_low(), segment_.stack_high(), slot_memory_, choice_.get(),
-                              &hosts_, global_->memory(), settings_.sched, settings_.task_stack_bytes,
-                              settings_.deque == base::deque_kind::the, settings_.stats, settings_.debug_migrate,
-                              !serves_only(), crowded_});
+  tasks::this_worker().start({net_.get(),
+                              objects_.get(),
+                              incoming_.get(),
+                              &control_->window,
+                              &control_->board,
+                              &control_->the,
+                              segment_.stack_low(),
+                              segment_.stack_high(),
+                              slot_memory_,
+                              &control_->images,
+                              choice_.get(),
+                              &hosts_,
+                              global_->memory(),
+                              settings_.sched,
+                              settings_.task_stack_bytes,
+                              settings_.deque == base::deque_kind::the,
+                              settings_.stats,
+                              settings_.debug_migrate,
+                              !serves_only(),
+                              crowded_});
 }
 
 // Workers of one host read one clock. Where TOBI_NODES only plays at nodes their clocks are still measured, so that

@@ -67,6 +67,7 @@ void worker::start(const worker_parts& parts) {
   protected_from_ = high;
   deque_->reset(high, 0);
   ready_.start(*parts.net, deque_->ready_word(), !parts.choice->none() && sched_->moves_at_joins());
+  incoming_image_.start(*parts.net, *parts.images);
   still_.start(*parts.net, *parts.board, *parts.objects, parts.runs_tasks ? sched_.get() : nullptr);
 }
 
@@ -231,6 +232,7 @@ steal_result worker::steal(stolen& got) {
   const std::uint64_t begin_ns = arch::now_ns();
   const std::uint64_t trips = parts_.net->round_trips();
   const int victim = parts_.choice->next();
+  got.image = &incoming_image_;
   if (tracing != nullptr) tracing->steal_begins(begin_ns);
   const steal_result result = deque_->steal(victim, got);
   got.victim = victim;

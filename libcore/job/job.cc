@@ -223,7 +223,8 @@ void job::exchange() {
   }
   transports::meeting_over meet(*bootstrap_);
   transport_->measure(meet);
-  net_ = std::make_unique<tasks::fabric>(*transport_, rank(), segment_.control(), std::move(keys), crowded_);
+  net_ = std::make_unique<tasks::fabric>(*transport_, rank(), segment_.control(), segment_.heap_memory().bytes,
+                                         std::move(keys), crowded_);
 }
 
 // TOBI_NODES splits the workers of a machine into equal runs of ranks, so that the paths between nodes run on one.
@@ -309,6 +310,7 @@ void job::start_worker() {
                               segment_.stack_low(),
                               segment_.stack_high(),
                               slot_memory_,
+                              &control_->images,
                               choice_.get(),
                               &hosts_,
                               global_->memory(),

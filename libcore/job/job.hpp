@@ -40,6 +40,7 @@ struct control_block {
   alignas(64) global_words global;
   alignas(64) tasks::the_area the;
   alignas(64) tasks::incoming_area incoming;
+  tasks::image_room images;
 };
 
 /// What a root left, in the heap of the worker where it ended; its bytes follow.

@@ -18,6 +18,8 @@
 
 namespace tobi::tasks {
 
+class incoming_image;
+
 /// A continuation that a thief has brought home: its frames lie at [sp, base) in the thief's own region.
 struct stolen {
   std::uintptr_t sp = 0;
@@ -25,6 +27,7 @@ struct stolen {
   int victim = -1;
   std::uint64_t ticket = 0;                          // of the victim's global memory: see base::coherence
   std::uint64_t list = 0;                            // steal_result::context
+  incoming_image* image = nullptr;                   // the thief's: where the list's first image may be brought at once
   std::array<std::uint64_t, steal_phases> cycles{};  // steal_result::taken: by phase, as far as the deque knows
 
   /// The cycles since MARK are PHASE's; answers the next mark.

@@ -42,13 +42,14 @@ void wait_a_little(unsigned& spins, bool crowded) noexcept {
 
 }  // namespace
 
-fabric::fabric(transports::transport& transport, int rank, std::byte* own_heap, std::vector<peer_keys> keys,
-               bool crowded)
+fabric::fabric(transports::transport& transport, int rank, std::byte* own_heap, std::uint64_t heap_bytes,
+               std::vector<peer_keys> keys, bool crowded)
     : transport_(transport),
       rank_(rank),
       crowded_(crowded),
       host_atomics_(transport.caps().scope == transports::amo_scope::host),
       own_heap_(own_heap),
+      heap_bytes_(heap_bytes),
       keys_(std::move(keys)),
       peers_(keys_.size()) {}
 
@@ -83,19 +84,38 @@ void fabric::post_whole(int rank, std::span<const op> ops) {
   }
 }
 
+// Without chains order comes from waiting. False: what was waited for is a guard that failed.
+bool fabric::complete_first(int rank, const op& first) {
+  complete(rank);
+  return !first.guard || *static_cast<const std::uint64_t*>(first.local) == first.expected;
+}
+
 void fabric::post(int rank, std::span<const op> ops) {
-  if (ops.size() == 1 || transport_.caps().chain_max >= ops.size()) {
+  if (ops.size() == 1 || chains(ops.size())) {
     post_whole(rank, ops);
     return;
   }
-  // Without chains order comes from waiting: each operation but the last is a round trip of its own.
   for (std::size_t i = 0; i < ops.size(); ++i) {
     post_whole(rank, ops.subspan(i, 1));
-    if (i + 1 == ops.size()) break;
-    complete(rank);
-    const op& done = ops[i];
-    if (done.guard && *static_cast<const std::uint64_t*>(done.local) != done.expected) return;
+    if (i + 1 < ops.size() && !complete_first(rank, ops[i])) return;
   }
+}
+
+void fabric::post_apart(int rank, std::span<const op> ops) {
+  if (chains(ops.size())) {  // one call, and one doorbell of the device
+    post_whole(rank, ops);
+    return;
+  }
+  for (std::size_t i = 0; i < ops.size(); ++i) post_whole(rank, ops.subspan(i, 1));
+}
+
+void fabric::post_behind(int rank, std::span<const op> ops) {
+  if (chains(ops.size())) {
+    post_whole(rank, ops);
+    return;
+  }
+  post_whole(rank, ops.subspan(0, 1));
+  if (complete_first(rank, ops[0])) post_apart(rank, ops.subspan(1));
 }
 
 void fabric::complete(int rank) {

@@ -1,5 +1,8 @@
 // The transport as the scheduler uses it: waits where the contract answers `again`, splits chains where there are none,
 // ends the job when a peer is lost, and counts the dependent round trips that a figure in the statistics rests on.
+//
+// Where there are no chains order costs a round trip, so who posts says how much of it he needs: all (post), none
+// (post_apart), or that one operation comes before the others (post_behind).
 #pragma once
 
 #include <cstddef>
@@ -22,10 +25,10 @@ struct peer_keys {
 
 class fabric {
  public:
-  /// OWN_HEAP is the start of this worker's heap region, KEYS are those of all ranks. CROWDED: there are more workers
-  /// here than cores.
-  fabric(transports::transport& transport, int rank, std::byte* own_heap, std::vector<peer_keys> keys,
-         bool crowded = false);
+  /// OWN_HEAP is the start of this worker's heap region, which has HEAP_BYTES like everybody's; KEYS are those of all
+  /// ranks. CROWDED: there are more workers here than cores.
+  fabric(transports::transport& transport, int rank, std::byte* own_heap, std::uint64_t heap_bytes,
+         std::vector<peer_keys> keys, bool crowded = false);
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return static_cast<int>(peers_.size()); }
@@ -42,9 +45,19 @@ class fabric {
     return {rank_, static_cast<std::uint64_t>(static_cast<const std::byte*>(object) - own_heap_)};
   }
   [[nodiscard]] bool is_local(location where) const noexcept { return where.rank() == rank_; }
+  [[nodiscard]] std::uint64_t heap_bytes() const noexcept { return heap_bytes_; }
+  /// Whether nobody waits for a get from RANK, because its memory is mapped here.
+  [[nodiscard]] bool is_mapped(int rank) { return transport_.map(heap(rank)) != nullptr; }
+  /// Whether so many operations can be one chain.
+  [[nodiscard]] bool chains(std::size_t ops) const noexcept { return transport_.caps().chain_max >= ops; }
 
   /// Posts a chain; waits while the transport answers `again`. Splits it where chains are not to be had.
   void post(int rank, std::span<const transports::op> ops);
+  /// Posts operations that need no order: never waits for one of them to post the next.
+  void post_apart(int rank, std::span<const transports::op> ops);
+  /// Posts the first operation, and behind it the others, which need no order among themselves. The others are not
+  /// posted where the first one is a guard that fails.
+  void post_behind(int rank, std::span<const transports::op> ops);
   /// One turn of a loop that waits for another worker: moves what others want of this one, which may be just what they
   /// need, and gives the core away as SPINS grows.
   void wait(unsigned& spins);
@@ -75,6 +88,7 @@ class fabric {
     return p;
   }
   void attach(int rank, attached& p);
+  bool complete_first(int rank, const transports::op& first);
   void post_whole(int rank, std::span<const transports::op> ops);
   [[noreturn]] void lost(int rank, status why, const char* doing) const;
 
@@ -83,6 +97,7 @@ class fabric {
   bool crowded_;
   bool host_atomics_;  // this worker may use CPU atomics on words that peers change through the transport
   std::byte* own_heap_;
+  std::uint64_t heap_bytes_;
   std::vector<peer_keys> keys_;
   std::vector<attached> peers_;
   std::uint64_t round_trips_ = 0;

@@ -10,8 +10,6 @@
 namespace tobi::tasks {
 
 using detail::future_name;
-using transports::op;
-using transports::op_kind;
 
 namespace {
 
@@ -78,23 +76,12 @@ future_name worker::future_create(std::uint32_t consumers, bool promise) noexcep
   return {made, fresh->serial | (consumers == 0 ? any_number_ticket : 0)};
 }
 
-// What can be known before anything is written: the value of the first set must not be touched by a second.
+// What can be known before anything is written: the value of the first set must not be touched by a second. One get, in
+// which the words may come in any order: a set that is right finds its own number, and no done bit, at every moment.
 void worker::must_be_unset(future_name which) {
-  const location at{which.record};
-  std::uint64_t word = 0;
   record seen;
-  if (parts_.net->is_local(at)) {
-    std::memcpy(&seen, parts_.net->local(at), sizeof seen);
-    word = seen.word;
-  } else {
-    const op both[] = {
-        {op_kind::get, false, parts_.net->heap(at.rank()), at.offset(), &word, 8, 0, 0},
-        {op_kind::get, false, parts_.net->heap(at.rank()), at.offset(), &seen, sizeof seen, 0, 0},
-    };
-    parts_.net->post(at.rank(), both);
-    parts_.net->complete(at.rank());
-  }
-  if (word == record_done || seen.serial != serial_of(which)) {
+  parts_.net->get(location{which.record}, &seen, sizeof seen);
+  if (is_done(seen.word) || seen.serial != serial_of(which)) {
     base::fatal(name_of(which) + " is set twice: a promise is set once, by one task.");
   }
 }
@@ -105,9 +92,7 @@ void worker::future_set(future_name which, const void* value, std::uint32_t byte
     must_be_unset(which);
   }
   complete(which.record, record_status::value, value, bytes, serial_of(which));
-  // The task that sets goes on: to switch to a waiter would be to evacuate it and all of its parents. An idle worker
-  // takes the waiters; so does this one as soon as it has nothing else.
-  ready_.show();
+  show_awakened(checked);
 }
 
 void worker::future_fail(future_name which, bool checked) noexcept {
@@ -120,7 +105,14 @@ void worker::future_fail(future_name which, bool checked) noexcept {
   }
   const std::uint64_t kept = keep_failure();
   complete(which.record, record_status::error, &kept, sizeof kept, serial_of(which));
-  ready_.show();
+  show_awakened(checked);
+}
+
+// The task that sets goes on: to switch to a waiter would be to evacuate it and all of its parents. An idle worker
+// takes the waiters; so does this one as soon as it has nothing else. It has nothing else at once when a future's own
+// task has ended whose parent is elsewhere: to show the waiters and to take one back would be for nothing.
+void worker::show_awakened(bool goes_on) noexcept {
+  if (goes_on || !deque_->at_base()) ready_.show();
 }
 
 void worker::future_join(future_name which, void* value, std::uint32_t bytes) {
@@ -137,7 +129,11 @@ void worker::future_join(future_name which, void* value, std::uint32_t bytes) {
     done = look(which.record, shares, copy);
     if (shares < one_claim || copy.serial != serial_of(which)) joined_too_often(which);
   }
-  if (!done) sched_->wait(which.record, copy);
+  if (!done) {
+    sched_->wait(which.record, copy);
+    // Without chains the look may have been at what the record held before the claim.
+    if (copy.serial != serial_of(which)) joined_too_often(which);
+  }
   acquire_from(copy);
   if (copy.status == record_status::error) throw_failure(which.record, copy);
   take_result(copy, value, bytes);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <memory>
 
 #include "arch/clock.hpp"
@@ -133,7 +134,9 @@ void worker::trace_ready(std::uint64_t waiters) {
   }
 }
 
-// The same, and a claim in the same chain: SHARES is what they were before.
+// A claim, and the same as finished() behind it: SHARES is what they were before. Without chains the record is read
+// beside the claim, and again behind it where it is done: a record that is not done has nothing in it to be read but
+// its serial number, which is looked at again after the wait.
 bool worker::look(std::uint64_t where, std::uint64_t& shares, record& copy) {
   fabric& net = *parts_.net;
   const location at{where};
@@ -151,19 +154,28 @@ bool worker::look(std::uint64_t where, std::uint64_t& shares, record& copy) {
       {op_kind::get, false, heap, at.offset(), &word, 8, 0, 0},
       {op_kind::get, false, heap, at.offset(), &copy, sizeof copy, 0, 0},
   };
-  net.post(at.rank(), all);
+  if (net.chains(std::size(all))) {
+    net.post(at.rank(), all);
+    net.complete(at.rank());
+    return is_done(word);
+  }
+  const op beside[] = {all[0], all[2]};
+  net.post_apart(at.rank(), beside);
   net.complete(at.rank());
-  return word == record_done;
+  if (!is_done(copy.word)) return false;
+  net.get(at, &copy, sizeof copy);
+  return true;
 }
 
 // Whether the record at WHERE is done; if so COPY is what it says. A remote read may take the bytes of a line in any
-// order, so the word is read first, and the rest behind it in the same chain.
+// order, so the word is read first, and the rest behind it: in the same chain, or, without chains, by a second reading
+// once a first one has found the record done. Only what is done costs a second round trip then.
 bool worker::finished(std::uint64_t where, record& copy) {
   fabric& net = *parts_.net;
   const location at{where};
   if (net.is_local(at)) {
     auto* here = static_cast<record*>(net.local(at));
-    if (std::atomic_ref(here->word).load(std::memory_order_acquire) != record_done) return false;
+    if (!is_done(std::atomic_ref(here->word).load(std::memory_order_acquire))) return false;
     std::memcpy(&copy, here, sizeof copy);
     return true;
   }
@@ -172,9 +184,22 @@ bool worker::finished(std::uint64_t where, record& copy) {
       {op_kind::get, false, net.heap(at.rank()), at.offset(), &word, 8, 0, 0},
       {op_kind::get, false, net.heap(at.rank()), at.offset(), &copy, sizeof copy, 0, 0},
   };
+  if (!net.chains(std::size(both))) {
+    net.get(at, &copy, sizeof copy);
+    if (!is_done(copy.word)) return false;
+    net.get(at, &copy, sizeof copy);
+    return true;
+  }
   net.post(at.rank(), both);
   net.complete(at.rank());
-  return word == record_done;
+  return is_done(word);
+}
+
+// Of a record that is known to be done: nothing of it changes any more but the count of readings that are to come,
+// which only falls. So the words of one get may come in any order.
+void worker::read_done(std::uint64_t where, record& copy) {
+  parts_.net->get(location{where}, &copy, sizeof copy);
+  TOBI_ASSERT(is_done(copy.word), "a waiter is resumed only when its record is done");
 }
 
 void worker::wait_for(std::uint64_t where, record& copy) {
@@ -203,8 +228,7 @@ void worker::suspend_for(std::uint64_t where, record& copy) {
   tobi_suspend();
   base::the_door.step_in();
   // Perhaps another process by now; `this` is the worker there. `copy` is on the stack and moved along.
-  const bool done = finished(where, copy);
-  TOBI_ASSERT(done, "a waiter is resumed only when its record is done");
+  read_done(where, copy);
   // Where it was completed on a host with another clock the time is not known, and counts as none.
   if (std::exchange(had_to_wait_, false) && one_clock_with(copy.by)) count_resumed(copy.done_ns);
 }

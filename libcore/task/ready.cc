@@ -2,7 +2,12 @@
 
 #include <atomic>
 
+#include "libcore/task/incoming_image.hpp"
+
 namespace tobi::tasks {
+
+using transports::op;
+using transports::op_kind;
 
 void ready_contexts::start(fabric& net, std::uint64_t& shown, bool thieves) noexcept {
   net_ = &net;
@@ -43,6 +48,27 @@ std::uint64_t ready_contexts::take() noexcept {
   if (seen != 0 && net_->compare_swap(word_here_, seen, 0) == seen) return seen;
   ++claimed_;
   return 0;
+}
+
+bool claim_list(fabric& net, location word, std::uint64_t list, stolen& got) {
+  const int victim = word.rank();
+  const location first{list & ~location_tags};
+  std::uint64_t found = 0;
+  const op take{op_kind::compare_swap, true, net.heap(victim), word.offset(), &found, 8, 0, list};
+  // The image is read behind the claim, so it is that of the list that was claimed, whatever the word named before.
+  const bool with_image =
+      got.image != nullptr && first.rank() == victim && net.chains(2) && got.image->is_worth_asking(first);
+  if (with_image) {
+    const op both[] = {take, got.image->ask(first)};
+    net.post(victim, both);
+  } else {
+    net.post(victim, {&take, 1});
+  }
+  net.complete(victim);
+  if (found != list) return false;
+  if (with_image) got.image->came(first);
+  got.list = list;
+  return true;
 }
 
 }  // namespace tobi::tasks

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 
+#include "libcore/task/deque.hpp"
 #include "libcore/task/fabric.hpp"
 
 namespace tobi::tasks {
@@ -47,5 +48,9 @@ class ready_contexts {
   bool thieves_ = false;
   bool shown_ = false;  // the word was filled, and nobody has been seen to have emptied it
 };
+
+/// A thief's: takes LIST, which it has seen in the word at WORD, and brings the image of its first task in the same
+/// chain where there are chains and it lies there too. False: the word says something else by now.
+[[nodiscard]] bool claim_list(fabric& net, location word, std::uint64_t list, stolen& got);
 
 }  // namespace tobi::tasks

@@ -1,15 +1,19 @@
 // Where a child and the task that joins it meet when they have lost sight of each other: the thread entry of the
 // CLUSTER 2022 paper (figure 4), reduced to one atomic on each side.
 //
-// `word` is 0 while the child runs and nobody waits. The child ends with compare-and-swap 0 -> done; a task that must
-// wait saves itself and does compare-and-swap (what it saw) -> location of its saved context. Whoever comes second sees
-// the other: the joiner finds `done` and goes on, the child finds the waiter and resumes it. The paper's joiner first
-// puts its context's location and then does fetch-and-add; with the location inside the word that is one operation.
-// Several waiters of a future form a list through their contexts.
+// `word` is 0 while the child runs and nobody waits. The child ends with fetch-and-add of the done bit; a task that
+// must wait saves itself and does compare-and-swap (what it saw, without that bit) -> location of its saved context.
+// Whoever comes second sees the other: the joiner finds the bit and goes on, the child finds the waiter, whom its own
+// addition has left in the word, and resumes it. The paper's joiner first puts its context's location and then does
+// fetch-and-add; with the location inside the word that is one operation. Several waiters of a future form a list
+// through their contexts.
 //
 // Invariants: word goes 0 -> waiter* -> done and never back, so each waiter is resumed exactly once: by the one
-// compare-and-swap that replaced its location with `done`. The value is written before `done` (same chain, or a
-// release). A record is freed by the last join that read it, and nobody reads it later.
+// fetch-and-add that found no done bit. The value is written before the bit (same chain, or a release). A record is
+// freed by the last join that read it, and nobody reads it later.
+//
+// A second set of the same record adds once more, finds the bit, and ends the job. Until the job has ended others may
+// look: two bits count, so that the record is done to them as before, and no third set finds a waiter.
 //
 // That is the greedy join. Under the other schedulers no task waits in a record: word goes 0 -> done by a put.
 //
@@ -26,10 +30,13 @@
 
 namespace tobi::tasks {
 
-inline constexpr std::uint64_t record_done = 1;
-inline constexpr std::uint64_t waiter_has_next = 2;   // tag on a waiter's location: another one waits behind it
-inline constexpr std::uint64_t waiter_is_finish = 4;  // tag: not a task waits but a finish (finishes.cc)
+inline constexpr std::uint64_t record_done = 1;       // what a completion adds
+inline constexpr std::uint64_t completions = 3;       // where it is counted
+inline constexpr std::uint64_t waiter_has_next = 4;   // tag on a waiter's location: another one waits behind it
+inline constexpr std::uint64_t waiter_is_finish = 8;  // tag: not a task waits but a finish (finishes.cc)
 inline constexpr std::uint64_t location_tags = 15;
+
+[[nodiscard]] constexpr bool is_done(std::uint64_t word) noexcept { return (word & completions) != 0; }
 
 /// What the value bytes of a record are; until it is done, what it was made for.
 enum class record_status : std::uint16_t { value, remote_value, error, spawned, promised, finishing };

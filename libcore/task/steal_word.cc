@@ -11,6 +11,7 @@
 
 #include "arch/clock.hpp"
 #include "arch/heavy_fence.hpp"
+#include "libcore/task/ready.hpp"
 #include "libcore/task/trace.hpp"
 
 namespace tobi::tasks {
@@ -239,16 +240,14 @@ std::uint64_t steal_word::claimed() noexcept { return window_word::unpack(load_w
 steal_result steal_word::take_context(int victim, stolen& got) {
   const transports::region_id heap = net_.heap(victim);
   const std::uint64_t at = word_here_.offset();
-  const op claim{op_kind::compare_swap, false, heap, at + offsetof(steal_window, ready), &found_, 8, 0, line_.ready};
-  net_.post(victim, {&claim, 1});
-  net_.complete(victim);
-  if (found_ != line_.ready) return steal_result::lost_race;
+  if (!claim_list(net_, {victim, at + offsetof(steal_window, ready)}, line_.ready, got)) {
+    return steal_result::lost_race;
+  }
   if (line_.busy != 0) {  // there may be more of them, which the owner shows at its next fork
     const op ring_bell{
         op_kind::put, false, heap, at + offsetof(steal_window, doorbell), const_cast<std::uint8_t*>(&rung), 1, 0, 0};
     net_.post(victim, {&ring_bell, 1});
   }
-  got.list = found_;
   return steal_result::context;
 }
 
@@ -335,7 +334,8 @@ steal_result steal_word::attempt(int victim, stolen& got, bool insisted) {
        sizeof slot_now_, 0, 0},
       frames_of(entry),
   };
-  net_.post(victim, claim);
+  // Once the claim has been won neither the slot nor the frames change, until the acknowledgement: they need no order.
+  net_.post_behind(victim, claim);
   net_.complete(victim);
   if (found_ != line_.word) return steal_result::lost_race;
   if (slot_now_.entry != guess) [[unlikely]] {
@@ -350,7 +350,8 @@ steal_result steal_word::attempt(int victim, stolen& got, bool insisted) {
   ack_ = (w.top + 1) & index_mask;
   const op acknowledge{op_kind::put, false, heap, at + offsetof(steal_window, ack) + w.top % ring * 8, &ack_, 8, 0, 0};
   net_.post(victim, {&acknowledge, 1});
-  // Ask for the next entry now, so that the next thief need not wait for it.
+  // Ask for the next entry now, so that the next thief need not wait for it. That one lies in another slot, so it does
+  // not matter which of the two arrives first.
   if (w.size() == 1) ring_bell(victim);
   const std::uintptr_t sp = stack_high_ - entry.offset;
   got.spent(steal_phase::unlock, mark);

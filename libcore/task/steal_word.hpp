@@ -11,14 +11,13 @@
 // then looks which of them are still there (hold_back()). From then on a return to one of them takes the slow path,
 // which waits at the door; a return that compared before the barrier had lowered `bottom` before it compared.
 //
-// Thief, two dependent round trips:
+// Thief, two dependent round trips, three where there are no chains:
 //   1. get the window's line. Nothing there: ring the bell if the victim is busy, and give up: nothing was changed.
 //      A list of suspended tasks there: take it (ready.hpp), which is another matter than the steps below.
-//   2. one chain: compare-and-swap W (top+1, tag+1), then get the entry again, then the frames that the first reading
-//   named, to
-//      the same addresses here. The second reading is the one that counts: an index that was taken back and published
-//      anew may have been read as it was before. Where they differ, which is rare, the frames are fetched once more.
-//      Then, unwaited: the acknowledgement, and the bell if the window is now empty.
+//   2. one chain: compare-and-swap W (top+1, tag+1), and behind it get the entry again, and the frames that the first
+//      reading named, to the same addresses here. The second reading is the one that counts: an index that was taken
+//      back and published anew may have been read as it was before. Where they differ, which is rare, the frames are
+//      fetched once more. Then, unwaited: the acknowledgement, and the bell if the window is now empty.
 //
 // Invariants (checked by tests/models/steal_word.pml):
 //   I1  top only grows, by a thief's successful compare-and-swap; split changes only by the owner's. So each index is

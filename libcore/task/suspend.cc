@@ -43,15 +43,14 @@ std::uint64_t worker::evacuate(std::uintptr_t sp, std::uintptr_t base, std::uint
 
 std::uintptr_t worker::restore(location where, std::uint64_t& next) {
   fabric& net = *parts_.net;
-  image head;
-  net.get(where, &head, sizeof head);
+  const image head = incoming_image_.head(where);
   next = head.next;
   scopes_.entered(head.finish);
   had_to_wait_ = head.waiting_for != 0;
   if (had_to_wait_) still_.goes_on();
   const std::uintptr_t base = head.sp + head.bytes;
   expose(base);
-  net.get({where.rank(), where.offset() + sizeof head}, reinterpret_cast<void*>(head.sp), head.bytes);
+  incoming_image_.frames(where, head);
   free_object(where);
   cut_from_parent(base);
   deque_->reset(base, head.die_record);
@@ -110,7 +109,7 @@ bool worker::enlist(std::uint64_t where, std::uint64_t record) noexcept {
     mine->next = seen;
     const std::uint64_t found = parts_.net->compare_swap(word, seen, seen == 0 ? where : where | waiter_has_next);
     if (found == seen) return true;
-    if (found == record_done) return false;
+    if (is_done(found)) return false;
     seen = found;
   }
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "libcore/base/log.hpp"
+#include "libcore/task/ready.hpp"
 
 namespace tobi::tasks {
 
@@ -139,10 +140,8 @@ steal_result the::steal(int victim, stolen& got) {
   const op look = get_op(heap, at, seen_, sizeof seen_);
   round_trip({&look, 1});
   if (const std::uint64_t list = seen_[3]; list != 0) {
-    const op take{op_kind::compare_swap, false, heap, at + offsetof(the_area, ready), &found_, 8, 0, list};
-    round_trip({&take, 1});
-    got.list = list;
-    return found_ == list ? steal_result::context : steal_result::lost_race;
+    const bool mine = claim_list(net_, {victim, at + offsetof(the_area, ready)}, list, got);
+    return mine ? steal_result::context : steal_result::lost_race;
   }
   if (static_cast<std::int64_t>(seen_[2] - seen_[1]) <= 0) return steal_result::empty;
   if (seen_[0] != 0) return steal_result::lost_race;

@@ -65,6 +65,7 @@ void worker::start(const worker_parts& parts) {
   protected_from_ = high;
   deque_->reset(high, 0);
   ready_.start(*parts.net, deque_->ready_word(), !parts.choice->none() && sched_->moves_at_joins());
+  incoming_image_.start(*parts.net, *parts.images);
   still_.start(*parts.net, *parts.board, *parts.objects, parts.runs_tasks ? sched_.get() : nullptr);
   std::erase_if(parts_.near, [&](int rank) { return parts.net->mapped(rank) == nullptr; });
   lookout_.start(*deque_, *parts.choice, parts_.near,
@@ -255,6 +256,7 @@ steal_result worker::steal(stolen& got) {
   if (victim < 0) return steal_result::empty;
   const std::uint64_t begin_ns = arch::now_ns();
   const std::uint64_t trips = parts_.net->round_trips();
+  got.image = &incoming_image_;
   if (tracing != nullptr) tracing->steal_begins(begin_ns);
   const steal_result result = deque_->steal(victim, got);
   got.victim = victim;

@@ -28,6 +28,7 @@
 #include "libcore/task/deque.hpp"
 #include "libcore/task/fabric.hpp"
 #include "libcore/task/incoming_frees.hpp"
+#include "libcore/task/incoming_image.hpp"
 #include "libcore/task/lookout.hpp"
 #include "libcore/task/ready.hpp"
 #include "libcore/task/record.hpp"
@@ -54,6 +55,7 @@ struct worker_parts {
   std::byte* stack_low;
   std::byte* stack_high;
   std::uintptr_t* slot_memory;
+  image_room* images;  // in the registered heap
   victims* choice;
   const std::vector<int>* hosts;  // of each rank: where clocks agree
   base::coherence* memory;        // the fences of the global memory; null: there is none
@@ -138,6 +140,8 @@ class worker final : public record_source {
   void acquire_stolen(const stolen& got) noexcept;
   /// Whether the record at WHERE is done; if so COPY is what it says.
   bool finished(std::uint64_t where, record& copy);
+  /// What a record says that is known to be done.
+  void read_done(std::uint64_t where, record& copy);
   std::uint64_t need_record();
   void put_done(location at, record& made) noexcept;
   /// The task that returned A and B, or that result_slot or task_failed know of, completes to WHERE; 0: nowhere.
@@ -236,6 +240,7 @@ class worker final : public record_source {
   void strand_ended(std::uint64_t finish) noexcept;
   [[noreturn]] void throw_all(std::uint64_t failures);
   // futures.cc
+  void show_awakened(bool goes_on) noexcept;
   void must_be_unset(detail::future_name which);
   void take_result(const record& copy, void* result, std::uint32_t bytes);
   [[noreturn]] void throw_failure(std::uint64_t where, const record& copy);
@@ -250,6 +255,7 @@ class worker final : public record_source {
   ready_contexts ready_;
   lookout lookout_;
   bool sleeps_ = false;  // between its attempts to steal
+  incoming_image incoming_image_;
   standstill still_;
   scopes scopes_;
   std::uint32_t last_serial_ = 0;       // of a future made here

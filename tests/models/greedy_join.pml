@@ -1,16 +1,17 @@
 /* The greedy join on one word (libcore/task/record.hpp): a child, and JOINERS tasks that wait for it (a future has several).
  *
- * The word goes 0 -> list of waiters -> DONE. The child writes the value, then swaps DONE in; each joiner saves itself, links the
- * waiters that it saw behind itself, and swaps its own name in. All remote operations of one process are steps of their own.
+ * The word goes 0 -> list of waiters -> DONE, which is a bit beside them. The child writes the value, then adds the bit; what it finds
+ * are the waiters. Each joiner saves itself, links the waiters that it saw behind itself, and swaps its own name in, unless the bit is
+ * there. All remote operations of one process are steps of their own.
  *
  * Proved: every joiner goes on exactly once, after the value was written; the record is freed once, after the last read.
  */
 #ifndef JOINERS
 #define JOINERS 3
 #endif
-#define DONE 200
+#define DONE 128
 
-byte word;                     /* 0, a waiter's number (1..JOINERS), or DONE */
+byte word;                     /* 0 or a waiter's number (1..JOINERS), and the bit DONE */
 byte next[JOINERS + 1];        /* the list, through the saved contexts */
 bool saved[JOINERS + 1];       /* the context has been evacuated */
 byte resumed[JOINERS + 1];     /* how often somebody let it go on */
@@ -33,16 +34,8 @@ active proctype child() {
   byte old, w, after;
   value = 1;
   assert(!freed);
-  /* compare-and-swap 0 -> DONE, then whatever is there -> DONE */
-  old = 0;
-  do
-  :: atomic {
-       if
-       :: word == old -> word = DONE; break
-       :: else -> old = word
-       fi
-     }
-  od;
+  atomic { old = word; word = word + DONE };
+  assert(old < DONE);
   /* the waiters are this worker's now: it resumes them, one after the other */
   w = old;
   do
@@ -59,7 +52,7 @@ proctype joiner(byte me) {
   byte seen;
   /* a look first: done already? */
   if
-  :: word == DONE -> goto go_on
+  :: word >= DONE -> goto go_on
   :: else -> skip
   fi;
   /* save, then enlist */
@@ -70,7 +63,7 @@ proctype joiner(byte me) {
      atomic {
        if
        :: word == seen -> word = me; goto wait
-       :: word == DONE -> saved[me] = 0; goto go_on    /* the child was faster: goes on by itself */
+       :: word >= DONE -> saved[me] = 0; goto go_on    /* the child was faster: goes on by itself */
        :: else -> seen = word
        fi
      }

@@ -48,6 +48,8 @@ later expect_wrong attendant-owner-compares-first "$m/attendant.pml" 's/^       
 later expect_right greedy_join "$m/greedy_join.pml"
 later expect_wrong greedy_join-value-after-done "$m/greedy_join.pml" 's/^  value = 1;$/  skip;/'
 later expect_wrong greedy_join-without-list "$m/greedy_join.pml" 's/next\[me\] = seen;/next[me] = 0;/'
+later expect_wrong greedy_join-enlists-beside-done "$m/greedy_join.pml" 's/:: word == seen -> word = me;/:: word % DONE == seen -> word = word - seen + me;/'
+later expect_wrong greedy_join-two-atomics-in-place-of-one "$m/greedy_join.pml" 's/atomic { old = word; word = word + DONE }/old = word; word = DONE/'
 later expect_right ready_word "$m/ready_word.pml"
 later expect_wrong ready_word-read-before-the-claim "$m/ready_word.pml" 's/:: seen != NONE \&\& word == seen -> word = NONE; c = seen/:: seen != NONE -> word = NONE; c = seen/'
 later expect_wrong ready_word-freed-before-the-copy "$m/ready_word.pml" 's/^       t = cell\[c\];$/       t = cell[c]; cell[c] = NONE;/;s/^       n = next\[c\];$/       n = next[c]; (1);/;s/resumed\[t\]++; assert(resumed\[t\] == 1); cell\[c\] = NONE; next/resumed[t]++; assert(resumed[t] == 1); next/'

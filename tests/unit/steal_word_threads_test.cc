@@ -84,7 +84,8 @@ struct no_records final : tasks::record_source {
 tasks::fabric fabric_of(transports::transport& t, place& p, int rank, std::size_t ranks) {
   tasks::peer_keys keys{};
   keys.stack.bytes[0] = std::byte{1};
-  return {t, rank, reinterpret_cast<std::byte*>(p.heap.get()), std::vector<tasks::peer_keys>(ranks, keys)};
+  return {t, rank, reinterpret_cast<std::byte*>(p.heap.get()), sizeof(place::region),
+          std::vector<tasks::peer_keys>(ranks, keys)};
 }
 
 std::uint64_t payload(std::uint64_t number, std::size_t i) { return number * 0x9e3779b97f4a7c15u + i; }

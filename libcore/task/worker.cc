@@ -79,6 +79,13 @@ void worker::start(const worker_parts& parts) {
 }
 
 void worker::start_attendant() {
+  if (!parts_.net->transport().caps().any_thread) {
+    base::log(base::log_level::warn, std::string(parts_.net->transport().name()) +
+                                         " takes calls of one thread alone: what this worker has forked can be stolen "
+                                         "only at its next fork, so tasks that compute for long without one run less "
+                                         "in parallel.");
+    return;
+  }
   if (const std::string why = arch::prepare_heavy_fence(); !why.empty()) {
     base::log(base::log_level::warn, why +
                                          ": what this worker has forked can be stolen only at its next fork, so tasks "

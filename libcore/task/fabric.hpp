@@ -44,6 +44,10 @@ class fabric {
   }
   [[nodiscard]] bool is_local(location where) const noexcept { return where.rank() == rank_; }
   [[nodiscard]] std::uint64_t heap_bytes() const noexcept { return heap_bytes_; }
+  /// Whether BYTES at WHERE are in somebody's heap region, so that they can be got.
+  [[nodiscard]] bool can_be(location where, std::uint64_t bytes) const noexcept {
+    return where.rank() < size() && where.offset() <= heap_bytes_ && bytes <= heap_bytes_ - where.offset();
+  }
   /// Whether nobody waits for a get from RANK, because its memory is mapped here.
   [[nodiscard]] bool is_mapped(int rank) { return transport_.map(heap(rank)) != nullptr; }
   /// Whether so many operations can be one chain.

@@ -2,7 +2,6 @@
 
 #include <atomic>
 
-#include "libcore/task/ready.hpp"
 #include "libcore/task/trace.hpp"
 
 namespace tobi::tasks {
@@ -144,17 +143,20 @@ bool steal_word::quiet() const noexcept {
 
 std::uint64_t steal_word::claimed() noexcept { return window_word::unpack(load_word()).top; }
 
-steal_result steal_word::take_context(int victim, stolen& got) {
-  const transports::region_id heap = net_.heap(victim);
-  const std::uint64_t at = word_here_.offset();
-  if (!claim_list(net_, {victim, at + offsetof(steal_window, ready)}, line_.ready, got)) {
-    return steal_result::lost_race;
-  }
-  if (line_.busy != 0) {  // there may be more of them, which the owner shows at its next fork
-    const op ring_bell{
-        op_kind::put, false, heap, at + offsetof(steal_window, doorbell), const_cast<std::uint8_t*>(&rung), 1, 0, 0};
-    net_.post(victim, {&ring_bell, 1});
-  }
+// Not waited for.
+void steal_word::ring_at(int victim) {
+  const std::uint64_t at = word_here_.offset() + offsetof(steal_window, doorbell);
+  const op ring_bell{op_kind::put, false, net_.heap(victim), at, const_cast<std::uint8_t*>(&rung), 1, 0, 0};
+  net_.post(victim, {&ring_bell, 1});
+}
+
+// SHOWN: so many lists were there.
+steal_result steal_word::take_context(int victim, std::size_t shown, stolen& got) {
+  const std::size_t index = choice_.of(line_.ready, shown, net_.rank());
+  const std::uint64_t at = word_here_.offset() + offsetof(steal_window, ready) + index * sizeof(std::uint64_t);
+  if (!claim_list(net_, {victim, at}, line_.ready[index], got)) return steal_result::lost_race;
+  // There may be more of them than there are words. The owner shows them while the next thief still has one to take.
+  if (line_.busy != 0 && shown <= 2) ring_at(victim);
   return steal_result::context;
 }
 
@@ -167,14 +169,10 @@ steal_result steal_word::steal(int victim, stolen& got) {
   net_.complete(victim);
 
   // First what its owner has put aside: the frames of its forks it can run itself at no cost.
-  if (line_.ready != 0) return take_context(victim, got);
+  if (const std::size_t shown = lists_in(line_.ready); shown != 0) return take_context(victim, shown, got);
   const window_word w = window_word::unpack(line_.word);
   if (w.size() == 0) {
-    if (line_.busy != 0 && (line_.doorbell & 0xff) == 0) {
-      const op ring_bell{
-          op_kind::put, false, heap, at + offsetof(steal_window, doorbell), const_cast<std::uint8_t*>(&rung), 1, 0, 0};
-      net_.post(victim, {&ring_bell, 1});
-    }
+    if (line_.busy != 0 && (line_.doorbell & 0xff) == 0) ring_at(victim);
     return steal_result::empty;
   }
   window_entry entry = window_entry::unpack(line_.slot[w.top % ring].entry);

@@ -220,7 +220,7 @@ TEST_P(thief_over, a_task_that_was_awakened_is_two_where_its_image_lies_at_the_v
     for (const std::size_t bytes : {frame_bytes, std::size_t{16} << 10}) {
       const location where = suspended_at(victim, bytes);
       tasks::ready_contexts ready;
-      ready.start(*at_[victim].net, own->ready_word(), true);
+      ready.start(*at_[victim].net, own->shown_lists(), true);
       ready.push(where.word);
       ready.show();
       tasks::stolen got;
@@ -258,7 +258,7 @@ TEST_P(thief_over, a_task_that_was_awakened_is_three_where_its_image_lies_elsewh
   const auto mine = steal_word_of(thief);
   const location where = suspended_at(other, frame_bytes);
   tasks::ready_contexts ready;
-  ready.start(*at_[victim].net, own->ready_word(), true);
+  ready.start(*at_[victim].net, own->shown_lists(), true);
   ready.push(where.word);
   ready.show();
   tasks::stolen got;
@@ -277,7 +277,7 @@ TEST_P(thief_over, an_image_that_came_with_a_lost_claim_is_read_again) {
   const location where = suspended_at(victim, frame_bytes);
   tasks::stolen got;
   got.image = &image_;
-  const location word = at_[victim].net->here(&own->ready_word());
+  const location word = at_[victim].net->here(own->shown_lists().data());
   trips([&] { EXPECT_FALSE(tasks::claim_list(net(), word, where.word, got)); });
   static_cast<tasks::image*>(at_[victim].net->local(where))->finish = 77;
   trips([&] { EXPECT_EQ(image_.head(where).finish, 77u); });

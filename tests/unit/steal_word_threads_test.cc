@@ -215,7 +215,8 @@ TEST(the, every_entry_is_popped_or_taken_once_and_whole) {
   }
 }
 
-// Lists of ready tasks: each is taken once, by the owner or by a thief, whatever is shown at the moment.
+// Lists of ready tasks: each is taken once, by the owner or by a thief, whatever is shown at the moment, and whoever
+// shows it: the owner, or another thread of its process.
 template <class MakeDeque>
 void run_ready_race(MakeDeque make) {
   constexpr std::size_t thieves = 2;
@@ -229,7 +230,7 @@ void run_ready_race(MakeDeque make) {
   auto own_net = fabric_of(over, places[0], 0, places.size());
   auto own = make(places[0], own_net, records);
   tasks::ready_contexts ready;
-  ready.start(own_net, own->ready_word(), true);
+  ready.start(own_net, own->shown_lists(), true);
   std::vector<std::thread> threads;
   for (std::size_t t = 1; t <= thieves; ++t) {
     threads.emplace_back([&, t] {
@@ -246,6 +247,12 @@ void run_ready_race(MakeDeque make) {
       }
     });
   }
+  threads.emplace_back([&] {
+    while (!stop.load(std::memory_order_relaxed)) {
+      ready.show();
+      std::this_thread::yield();
+    }
+  });
   std::uint64_t own_share = 0;
   const auto take = [&] {
     const std::uint64_t list = ready.take();
@@ -258,7 +265,7 @@ void run_ready_race(MakeDeque make) {
   base::rng random(1);
   for (std::uint64_t n = 1; n <= lists; ++n) {
     ready.push(16 * n);
-    ready.show();
+    if (random.uniform(2) == 0) ready.show();
     if (random.uniform(3) == 0) take();
     if (random.uniform(8) == 0) std::this_thread::yield();
   }

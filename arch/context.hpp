@@ -8,7 +8,18 @@
 
 #include <cstdint>
 
+#if defined(__x86_64__)
+#include "arch/x86_64/context_impl.hpp"
+#elif defined(__aarch64__)
+#include "arch/aarch64/context_impl.hpp"
+#endif
+
 namespace tobi::arch {
+
+// From the architecture's context_impl.hpp:
+//   cut_from_parent(base)      the frames of a task that begin at BASE, and are not the root's, were brought here
+//   without
+//                              its parent. Before they are entered: its return must find no register of this process
 
 /// What tobi_fork and tobi_suspend leave at the saved stack pointer. The four words come first on every architecture;
 /// the registers after them are the assembly's business. Only the owner of the stack writes here.
@@ -23,7 +34,7 @@ struct saved_frame {
 /// same address in every process of the job: a continuation finds its new worker's without thread-local storage.
 struct hot_state {
   std::uintptr_t* bottom;                  // the next free slot of the private deque
-  std::uintptr_t split_sp;                 // frames at or above this address are not private: their return is slow
+  std::uintptr_t split_sp;                 // the return to a frame at or above this address is slow
   const volatile std::uint64_t* doorbell;  // non-zero: somebody wants something; the fork is slow
   std::uintptr_t scheduler_sp;             // the scheduler's saved stack, while a task runs
   std::uintptr_t suspended_sp;             // where tobi_suspend left the task

@@ -1,1 +1,1 @@
-lib_sources += arch/topology.cc arch/pages.cc arch/$(ARCH)/context.S
+lib_sources += arch/heavy_fence.cc arch/topology.cc arch/pages.cc arch/$(ARCH)/context.S

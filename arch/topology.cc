@@ -181,4 +181,14 @@ std::string bind_to_cpu(int os_cpu) {
   return sched_setaffinity(0, bytes, one.get()) == 0 ? "" : std::strerror(errno);
 }
 
+void bind_to_all_cores() noexcept {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (const core& c : this_machine().cores) {
+    if (c.os_cpu >= 0 && c.os_cpu < CPU_SETSIZE) CPU_SET(static_cast<std::size_t>(c.os_cpu), &all);
+  }
+  // Where it fails the thread stays where it is, which is slower and right.
+  static_cast<void>(sched_setaffinity(0, sizeof all, &all));
+}
+
 }  // namespace tobi::arch

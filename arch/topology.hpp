@@ -49,5 +49,7 @@ int distance(const core& a, const core& b) noexcept;
 
 /// Binds the calling thread to the cpu. "" or why not.
 std::string bind_to_cpu(int os_cpu);
+/// Lets the calling thread run on all cores that this process was given, whatever its creator was bound to.
+void bind_to_all_cores() noexcept;
 
 }  // namespace tobi::arch

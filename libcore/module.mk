@@ -1,7 +1,7 @@
-lib_sources += libcore/base/log.cc libcore/base/settings.cc libcore/base/mpi_plugin.cc \
-               libcore/task/entry.cc libcore/task/fabric.cc libcore/task/finishes.cc libcore/task/futures.cc \
-               libcore/task/incoming_frees.cc libcore/task/incoming_image.cc libcore/task/join.cc libcore/task/ready.cc \
-               libcore/task/sched_child.cc \
+lib_sources += libcore/base/door.cc libcore/base/log.cc libcore/base/settings.cc libcore/base/mpi_plugin.cc \
+               libcore/task/attendant.cc libcore/task/entry.cc libcore/task/fabric.cc libcore/task/finishes.cc \
+               libcore/task/futures.cc libcore/task/incoming_frees.cc libcore/task/incoming_image.cc \
+               libcore/task/join.cc libcore/task/ready.cc libcore/task/sched_child.cc \
                libcore/task/sched_child_full.cc libcore/task/sched_child_rtc.cc libcore/task/sched_continuation.cc \
                libcore/task/sched_greedy.cc libcore/task/sched_stalling.cc libcore/task/scheduler.cc \
                libcore/task/standstill.cc libcore/task/steal_word.cc libcore/task/suspend.cc \

@@ -4,12 +4,12 @@ conform_sources := tools/conform/main.cc tests/conformance/stage.cc tests/confor
 bench_apps      := tools/bench/apps/fib.cc tools/bench/apps/btc.cc tools/bench/apps/uts.cc tools/bench/apps/nqueens.cc \
                    tools/bench/apps/loops.cc tools/bench/apps/lcs.cc tools/bench/apps/cilksort.cc tools/bench/apps/heap_frames.cc \
                    tools/bench/apps/uts_mem.cc tools/bench/apps/gups.cc tools/bench/apps/stream.cc tools/bench/apps/histogram.cc tools/bench/apps/pagerank.cc
-bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/arguments.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/measures.cc tools/bench/space.cc tools/bench/breakdown.cc tools/bench/progress.cc tools/bench/peers.cc \
-                   tools/bench/memory_arguments.cc tools/bench/memory_run.cc \
+bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/arguments.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/measures.cc tools/bench/space.cc tools/bench/breakdown.cc tools/bench/ramp.cc tools/bench/progress.cc tools/bench/peers.cc \
+                   tools/bench/memory_arguments.cc tools/bench/ramp_arguments.cc tools/bench/memory_run.cc \
                    tools/bench/peers/openmp.cc $(if $(HAVE_tbb),tools/bench/peers/onetbb.cc) $(bench_apps)
 perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc tools/plot/svg.cc \
                    tools/perf/transport_lane.cc tools/perf/raw.cc tools/perf/raw_shm.cc $(if $(HAVE_ofi),tools/perf/raw_ofi.cc) $(if $(HAVE_verbs),tools/perf/raw_verbs.cc)
-report_sources  := tools/report/main.cc tools/report/trace.cc tools/report/activity.cc tools/report/figures.cc tools/report/results.cc tools/report/papers.cc tools/report/global.cc tools/report/print.cc tools/report/page.cc tools/plot/svg.cc
+report_sources  := tools/report/main.cc tools/report/trace.cc tools/report/activity.cc tools/report/figures.cc tools/report/results.cc tools/report/papers.cc tools/report/global.cc tools/report/ramp.cc tools/report/print.cc tools/report/page.cc tools/plot/svg.cc
 example_sources := tools/examples/fib.cc tools/examples/pi.cc tools/examples/wavefront.cc
 
 flags_tools_bench       := $(if $(HAVE_tbb),-DTOBI_HAVE_TBB)

@@ -1,4 +1,4 @@
-// The contract between the runtime and a fabric. One instance a worker, used by one thread, no locks
+// The contract between the runtime and a fabric. One instance a worker, used by one thread at a time, no locks
 // inside. No operation blocks: what cannot be posted now answers `again` and has had no effect.
 //
 // Two rules carry everything else:
@@ -19,35 +19,11 @@
 
 #include "libcore/base/settings.hpp"
 #include "libcore/base/status.hpp"
+#include "transports/capabilities.hpp"
 
 namespace tobi::transports {
 
-/// Between whom an atomic operation of this transport is atomic. `domain`: only operations through the
-/// same device, so no CPU instruction may change such a word; `host`: CPU instructions too.
-enum class amo_scope : std::uint8_t { none, domain, host };
-
-/// What works here. A field is set if and only if the operation works: tobi-conform tests both ways.
-struct capabilities {
-  bool put_notify = false;      // put_notify() and poll_notice()
-  bool notify_ordered = false;  // a notice arrives after every earlier put to that peer is visible
-  bool fetch_add = false;       // op_kind::fetch_add
-  bool compare_swap = false;    // op_kind::compare_swap
-  amo_scope scope = amo_scope::none;
-  bool passive_rma = false;      // puts and gets complete although the target never polls
-  bool passive_amo = false;      // atomics do
-  bool needs_progress = false;   // what was posted moves only in progress(), flush() and post() of its initiator
-  bool direct_map = false;       // map() can answer a pointer
-  bool reg_any_va = false;       // any memory can be registered, not only memory with a descriptor
-  bool chain = false;            // chains longer than one operation
-  bool wait_fd = false;          // wait_fd() answers a descriptor to sleep on
-  bool peer_errors = false;      // a dead peer is reported as peer_lost
-  bool pins = false;             // registered memory is locked: every page of it exists from then on
-  std::uint32_t inline_max = 0;  // puts up to this size release their buffer at once; 64 at least
-  std::uint32_t chain_max = 1;   // operations in one chain
-  std::uint64_t put_max = 0;     // bytes in one put or get
-  std::uint32_t msg_max = 0;     // bytes beside a notice
-  std::uint32_t alignment = 1;   // of addresses and sizes of put and get; atomics need 8
-};
+class meeting;  // transports/meeting.hpp
 
 /// Memory of this process to be reached by others. A transport that maps needs `fd` and `fd_offset`.
 struct memory {
@@ -101,6 +77,10 @@ class transport {
   [[nodiscard]] virtual std::string address() const = 0;
   /// Takes the addresses of all ranks, in order. Connections may be made later, on first use.
   virtual status connect(std::span<const std::string> addresses) = 0;
+  /// Finds out, together with the other ranks, what of caps() a library promises and may not keep: passive_* and
+  /// needs_progress. Called once by every rank, after connect() and before any other operation; until then, and where
+  /// nobody does, caps() says what the library says.
+  virtual void measure([[maybe_unused]] meeting& with) {}
   /// Makes MEMORY reachable. The caller owns it and keeps it until deregister_memory.
   virtual status register_memory(const memory& local, region_key& key) = 0;
   virtual status deregister_memory(const region_key& key) = 0;

@@ -49,7 +49,11 @@
 	.endm
 
 // registers2 tobi_fork(w0, handle* h, const task_type* type, w1, w2, w3), x0 and x3 to x5 being the closure: see the x86-64 file for the argument. x19 holds
-// our deque slot while the child runs. No ordering instruction: only this worker reads the slot, and the doorbell is a hint.
+// our deque slot while the child runs. No ordering instruction: who else reads the slot and `bottom` makes this core pass a barrier
+// first (task/steal_word.cc), and the doorbell is a hint.
+//
+// A child that was moved returns here too, and x19 is another process's then: the first comparison finds that. The second one, behind
+// the store of `bottom`, is for the split that somebody else may raise meanwhile.
 	.globl	tobi_fork
 	.type	tobi_fork, %function
 	.p2align 6
@@ -75,6 +79,9 @@ tobi_fork:
 	cmp	x11, x10
 	b.hs	.Lreturn_slow
 	str	x19, [x9]
+	ldr	x10, [x9, #8]
+	cmp	x11, x10
+	b.hs	.Lreturn_lowered
 .Lreturn:
 	ldr	x19, [sp, #32]
 	ldp	x29, x30, [sp, #112]
@@ -104,6 +111,9 @@ tobi_fork:
 	.cfi_adjust_cfa_offset -48
 	b	.Lcall_child
 
+.Lreturn_lowered:
+	add	x10, x19, #8
+	str	x10, [x9]
 .Lreturn_slow:
 	stp	x0, x1, [sp, #-16]!
 	.cfi_adjust_cfa_offset 16

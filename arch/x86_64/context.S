@@ -35,8 +35,11 @@
 // what is alive there, and nothing else is saved: a frame of five words. rbp cannot be declared so where it is the frame
 // pointer. While the child runs, rbx, which the child preserves, holds our deque slot.
 //
-// A child that has been moved returns here too, on another worker: then rsp is at or above split_sp, rbx is another process's, and
-// nothing above rsp is ours: the slow path takes over before anything is read.
+// The return lowers `bottom` before it looks at split_sp. Somebody else may raise the split meanwhile (task/steal_word.hpp): he
+// stores split_sp, makes this core pass a barrier, and reads bottom. So one of the two sees the other, and nothing is fenced here.
+//
+// A child that has been moved does not return here but to tobi_moved_return: rbx is another process's then, and nothing above rsp is ours.
+// Whoever brings its frames puts that address where the call had left this one (arch/x86_64/context_impl.hpp).
 	.globl	tobi_fork
 	.type	tobi_fork, @function
 	.p2align 6
@@ -55,9 +58,9 @@ tobi_fork:
 	jne	.Lfork_slow
 .Lcall_child:
 	call	*(%rdx)
+	movq	%rbx, tobi_hot(%rip)
 	cmpq	tobi_hot+8(%rip), %rsp
 	jae	.Lreturn_slow
-	movq	%rbx, tobi_hot(%rip)
 .Lreturn:
 	.cfi_remember_state
 	addq	$FRAME, %rsp
@@ -89,8 +92,10 @@ tobi_fork:
 	.cfi_adjust_cfa_offset -48
 	jmp	.Lcall_child
 
-// The frame above is not private: tobi_on_return(sp, a, b) returns when the owner got it back, else it leaves.
+// The frame above is not private, or is not to be taken for it: it counts as an entry again, and tobi_on_return(sp, a, b) returns when
+// the owner got it back, else it leaves.
 .Lreturn_slow:
+	addq	$8, tobi_hot(%rip)
 	movq	%rsp, %rdi
 	movq	%rax, %rsi
 	pushq	%rax
@@ -105,6 +110,23 @@ tobi_fork:
 	jmp	.Lreturn
 	.cfi_endproc
 	.size	tobi_fork, .-tobi_fork
+
+// Where a child returns to whose parent is elsewhere, with rsp at its base. It has no entry here: tobi_on_return leaves. For whoever
+// walks the stack this is the end. The byte before the label is what an unwinder looks up, which takes the address for one behind a call.
+	hidden_function tobi_moved
+	.cfi_startproc
+	.cfi_undefined rip
+	nop
+	.globl	tobi_moved_return
+	.hidden	tobi_moved_return
+tobi_moved_return:
+	movq	%rsp, %rdi
+	movq	%rax, %rsi
+	subq	$16, %rsp
+	call	tobi_on_return
+	ud2
+	.cfi_endproc
+	.size	tobi_moved, .-tobi_moved
 
 	.macro save_scheduler
 	push_cfi rbp
@@ -127,7 +149,7 @@ tobi_fork:
 	.cfi_endproc
 	.size	tobi_enter, .-tobi_enter
 
-// The child runs below a frame that is no longer there; its return lands in tobi_fork, behind the call, like any other's.
+// The child runs below a frame that is no longer there, and returns as one that was moved.
 	hidden_function tobi_enter_child
 	.cfi_startproc
 	save_scheduler
@@ -136,7 +158,9 @@ tobi_fork:
 	movq	8(%rsi), %rcx
 	movq	16(%rsi), %r8
 	movq	24(%rsi), %r9
-	jmp	.Lcall_child
+	leaq	tobi_moved_return(%rip), %rax
+	pushq	%rax
+	jmp	*(%rdx)
 	.cfi_endproc
 	.size	tobi_enter_child, .-tobi_enter_child
 

@@ -25,7 +25,7 @@ class mpi_exchange final : public exchange {
     MPI_Initialized(&started);
     if (started == 0) {
       int given = 0;
-      MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given);
+      MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);  // as the transport does
       std::atexit([] {
         int ended = 0;
         MPI_Finalized(&ended);

@@ -27,6 +27,7 @@ constexpr names<sched_kind, 4> sched_names{{{"continuation_greedy", sched_kind::
                                             {"continuation_stalling", sched_kind::continuation_stalling},
                                             {"child_full", sched_kind::child_full},
                                             {"child_rtc", sched_kind::child_rtc}}};
+constexpr names<victim_policy, 2> victim_names{{{"near", victim_policy::near}, {"uniform", victim_policy::uniform}}};
 constexpr names<cache_policy, 4> cache_names{{{"none", cache_policy::none},
                                               {"write_through", cache_policy::write_through},
                                               {"write_back", cache_policy::write_back},
@@ -166,7 +167,8 @@ constexpr row table[] = {
        return "";
      },
      [](const settings& s) { return s.ofi_domain.empty() ? "the provider's first" : s.ofi_domain; }},
-    {"TOBI_OFI_PROGRESS", "choice", "auto|manual|thread", "who moves a provider that does not move by itself",
+    {"TOBI_OFI_PROGRESS", "choice", "auto|manual|thread",
+     "who moves a provider that was measured not to move by itself; manual: workers, without a measurement",
      [](std::string_view t, settings& s) { return read_choice(t, progress_names, s.ofi_progress); },
      [](const settings& s) { return name_of(progress_names, s.ofi_progress); }},
     {"TOBI_AMO_SERVER", "choice", "auto|native|inline|thread|worker",
@@ -215,6 +217,10 @@ constexpr row table[] = {
     {"TOBI_DEQUE", "choice", "steal_word|the", "the protocol between victim and thieves",
      [](std::string_view t, settings& s) { return read_choice(t, deque_names, s.deque); },
      [](const settings& s) { return name_of(deque_names, s.deque); }},
+    {"TOBI_VICTIMS", "choice", "near|uniform",
+     "whom an idle worker asks for work: near workers more often, or all alike",
+     [](std::string_view t, settings& s) { return read_choice(t, victim_names, s.victims); },
+     [](const settings& s) { return name_of(victim_names, s.victims); }},
     {"TOBI_STACK_SIZE", "size", "64K..128M",
      "a worker's uni-address region, the stacks of its nested tasks; rounded up to 64K",
      [](std::string_view t, settings& s) {
@@ -259,10 +265,6 @@ constexpr row table[] = {
     {"TOBI_MAP_LIMIT", "integer", "8..1000000000", "kernel mappings that the global memory may make",
      [](std::string_view t, settings& s) { return read_number<std::size_t>(t, 8, 1'000'000'000, s.map_limit); },
      [](const settings& s) { return s.map_limit == 0 ? "half of vm.max_map_count" : std::to_string(s.map_limit); }},
-    {"TOBI_RELEASE_THREAD", "flag", "0|1|off|on|false|true",
-     "a thread of each worker writes back what thieves wait for, also while a task neither polls nor checks in",
-     [](std::string_view t, settings& s) { return read_choice(t, flag_names, s.release_thread); },
-     [](const settings& s) { return name_of(flag_names, s.release_thread); }},
     {"TOBI_DEBUG_GLOBAL", "flag", "0|1|off|on|false|true",
      "report checkouts of global memory that overlap at the same time, one of them for writing",
      [](std::string_view t, settings& s) { return read_choice(t, flag_names, s.debug_global); },

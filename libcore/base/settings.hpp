@@ -15,6 +15,7 @@ namespace tobi::base {
 
 enum class deque_kind : std::uint8_t { steal_word, the };
 enum class sched_kind : std::uint8_t { continuation_greedy, continuation_stalling, child_full, child_rtc };
+enum class victim_policy : std::uint8_t { near, uniform };
 enum class cache_policy : std::uint8_t { none, write_through, write_back, write_back_lazy };
 enum class pin_policy : std::uint8_t { automatic, none };
 enum class progress_mode : std::uint8_t { automatic, manual, thread };  // who moves a fabric that does not move itself
@@ -47,6 +48,7 @@ struct settings {
   std::uint64_t sim_seed = 1;
   deque_kind deque = deque_kind::steal_word;           // the protocol between victim and thieves
   sched_kind sched = sched_kind::continuation_greedy;  // what is stolen, and what a join does that must wait
+  victim_policy victims = victim_policy::near;         // whom an idle worker asks for work
   std::size_t task_stack_bytes = 256u << 10;           // of each task that has begun, under child_full
   bool local_collection = true;                        // remote frees are found by the owner, not put into its queue
   std::size_t stack_bytes = 64u << 20;                 // uni-address region of a worker, at most 128M
@@ -60,7 +62,6 @@ struct settings {
   std::size_t sub_block_bytes = 4u << 10;           // what is fetched
   std::size_t global_bytes = std::size_t{1} << 38;  // addresses for collective allocations
   std::size_t map_limit = 0;                        // kernel mappings for global memory; 0: half of the kernel's limit
-  bool release_thread = false;                      // a thread of each worker serves what thieves ask of its cache
   bool debug_global = false;                        // report checkouts that overlap without being ordered
   pin_policy pin = pin_policy::automatic;           // bind each worker to a core where there are enough
   bool stats = false;                               // print the statistics at the end of the job

@@ -78,11 +78,9 @@ void global::start(const alloc::segment& memory, alloc::heap& heap, tasks::fabri
   parts.epoch = &words.epoch;
   auto* bells = reinterpret_cast<std::uint8_t*>(&window.doorbell);
   parts.release_bell = bells + static_cast<int>(tasks::bell::release);
-  parts.held_bell = bells + static_cast<int>(tasks::bell::held);
   parts.shown = &words.shown;
   parts.measure = settings_.stats;
   parts.watch = settings_.debug_global;
-  parts.serve_in_thread = settings_.release_thread;
   parts.must_poll = tasks::worker::must_poll(caps);
   parts.gather = [this](const pgas::gathered_words& mine) { return gather(mine); };
   parts.inside_task = [] { return tasks::this_worker().inside_task(); };

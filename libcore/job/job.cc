@@ -16,8 +16,10 @@
 #include "arch/clock.hpp"
 #include "arch/cpu.hpp"
 #include "arch/topology.hpp"
+#include "libcore/base/door.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/job/limits.hpp"
+#include "transports/meeting.hpp"
 
 namespace tobi::job {
 
@@ -124,6 +126,7 @@ void job::take_core() {
   }
   std::size_t cores = all.size();
   if (machine.cpu_quota > 0) cores = std::min(cores, static_cast<std::size_t>(std::ceil(machine.cpu_quota)));
+  cores_here_ = static_cast<int>(cores);
   crowded_ = bootstrap_->local_peers().size() > cores;
   if (neighbours > machine.cores.size()) return;
 
@@ -218,8 +221,10 @@ void job::exchange() {
     base::fatal("cannot connect to the other workers over " + std::string(transport_->name()) + " (" +
                 std::string(to_string(s)) + ").");
   }
+  transports::meeting_over meet(*bootstrap_);
+  transport_->measure(meet);
   net_ = std::make_unique<tasks::fabric>(*transport_, rank(), segment_.control(), segment_.heap_memory().bytes,
-                                         std::move(keys));
+                                         std::move(keys), crowded_);
 }
 
 // TOBI_NODES splits the workers of a machine into equal runs of ranks, so that the paths between nodes run on one.
@@ -248,7 +253,6 @@ std::vector<int> job::find_nodes() const {
 // In levels: the cores' own on a node, where they are known, and beyond them all other nodes. Servers are no victims,
 // and choose none.
 std::vector<int> job::distances() const {
-  constexpr int other_node = 3;
   constexpr int nobody = -1;
   const auto self = static_cast<std::size_t>(rank());
   std::vector<int> levels(cores_.size(), 0);
@@ -256,12 +260,18 @@ std::vector<int> job::distances() const {
     if (serves_only() || transport_->serves_only(static_cast<int>(r))) {
       levels[r] = nobody;
     } else if (nodes_[r] != nodes_[self]) {
-      levels[r] = other_node;
+      levels[r] = tasks::victims::far_level;
     } else if (core_.os_cpu >= 0 && cores_[r].os_cpu >= 0) {
       levels[r] = arch::distance(core_, cores_[r]);
     }
   }
   return levels;
+}
+
+// Half of the connections are for everything else: joins, frees, barriers, the ranks that hold what a task reads.
+std::size_t job::far_victims() const {
+  const std::uint32_t most = transport_->caps().peers_max;
+  return most == 0 ? 0 : std::max<std::size_t>(1, most / 2);
 }
 
 void job::start_global() {
@@ -278,10 +288,18 @@ void job::start_global() {
 }
 
 void job::start_worker() {
-  choice_ = std::make_unique<tasks::victims>(rank(), distances(), static_cast<std::uint64_t>(rank()) + 1);
+  choice_ = std::make_unique<tasks::victims>(rank(), distances(), static_cast<std::uint64_t>(rank()) + 1,
+                                             tasks::victims::rules{settings_.victims, far_victims()});
   if (!settings_.local_collection) {
     incoming_ = std::make_unique<tasks::incoming_frees>(*net_, control_->incoming, *objects_);
     objects_->collect_from(incoming_.get());
+  }
+  std::vector<int> near;
+  for (int r = 0; r < size(); ++r) {
+    if (r != rank() && nodes_[static_cast<std::size_t>(r)] == nodes_[static_cast<std::size_t>(rank())] &&
+        !transport_->serves_only(r)) {
+      near.push_back(r);
+    }
   }
   tasks::this_worker().start({net_.get(),
                               objects_.get(),
@@ -302,7 +320,9 @@ void job::start_worker() {
                               settings_.stats,
                               settings_.debug_migrate,
                               !serves_only(),
-                              crowded_});
+                              crowded_,
+                              cores_here_,
+                              std::move(near)});
 }
 
 // Workers of one host read one clock. Where TOBI_NODES only plays at nodes their clocks are still measured, so that
@@ -365,9 +385,12 @@ void root_task(void* argument) {
   const std::uint64_t bytes = start->result_bytes;
   auto* result = __builtin_alloca_with_align(bytes + 1, 8 * 64);
   std::uint64_t failure = 0;
+  base::the_door.step_out();
   try {
     start->body(start + 1, result);
+    base::the_door.step_in();
   } catch (...) {
+    base::the_door.step_in();
     failure = tasks::this_worker().keep_failure();
   }
   current_job->root_ended(result, bytes, failure);

@@ -92,6 +92,7 @@ class job {
   [[nodiscard]] bool serves_only() const noexcept { return transport_->serves_only(rank()); }
   void serve_until_told();
   [[nodiscard]] std::vector<int> distances() const;
+  [[nodiscard]] std::size_t far_victims() const;
   [[nodiscard]] std::vector<int> find_nodes() const;
 
   base::settings settings_;
@@ -119,6 +120,7 @@ class job {
   std::vector<int> nodes_;                  // of each rank
   std::vector<int> servers_;                // ranks that run no tasks
   std::vector<int> hosts_;                  // of each rank: its real node, which TOBI_NODES does not change
+  int cores_here_ = 1;                      // of this node, for all of its workers
   bool crowded_ = false;                    // more workers here than cores: those that wait give theirs away
 };
 

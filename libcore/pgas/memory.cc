@@ -1,7 +1,5 @@
 #include "libcore/pgas/memory.hpp"
 
-#include <pthread.h>
-#include <signal.h>
 #include <time.h>
 
 #include <algorithm>
@@ -33,11 +31,6 @@ memory::memory(const memory_parts& parts)
         return parts_.caching;
       }()) {}
 
-memory::~memory() {
-  stopping_.store(true, std::memory_order_relaxed);
-  if (server_.joinable()) server_.join();
-}
-
 void memory::first_use() {
   if (!parts_.unusable.empty()) base::fatal("there is no global memory in this job: " + parts_.unusable);
   cache_.limit_maps(parts_.map_limit());
@@ -47,35 +40,14 @@ void memory::first_use() {
     watch_ = std::make_unique<checkout_watch>(*parts_.caching.net, parts_.caching.rank, parts_.size, *parts_.shown,
                                               static_cast<std::uint64_t>(at));
   }
-  if (parts_.serve_in_thread && parts_.size > 1) {
-    // Signals are for the thread that runs tasks.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    server_ = std::thread([this] { serve_for_others(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
-  plain_ = clock_ == nullptr && watch_ == nullptr && !server_.joinable();
-}
-
-// The worker's second thread. What is dirty is what was checked in, so it may be written back at any time, also while
-// the task writes to the same bytes again: then they are dirty again at the next checkin.
-void memory::serve_for_others() noexcept {
-  constexpr timespec between{0, 50'000};
-  while (!stopping_.load(std::memory_order_relaxed)) {
-    nanosleep(&between, nullptr);
-    // A fabric whose targets must poll rings no bell of ours before somebody polls.
-    if (parts_.must_poll) parts_.caching.net->transport().progress();
-    if (std::atomic_ref(*parts_.release_bell).load(std::memory_order_relaxed) == 0) continue;
-    const std::lock_guard alone(lock_);
-    answer_request();
-  }
+  usual_bell_ = tobi_hot.doorbell;
+  plain_ = clock_ == nullptr && watch_ == nullptr;
 }
 
 void memory::checkout_watched(std::uintptr_t at, std::size_t bytes, access how, bool wait, const void* place) {
   if (!used) first_use();
   const entered now(*this, global_phase::checkout);
-  *parts_.held_bell = 1;
+  tobi_hot.doorbell = &held_rings;
   cache_.checkout(at, bytes, how, wait);
   if (watch_ != nullptr && bytes != 0) watch_->begins({at, bytes, how}, place);
 }
@@ -85,7 +57,7 @@ void memory::checkin_watched(std::uintptr_t at, std::size_t bytes, access how) {
   const entered now(*this, global_phase::checkin);
   if (watch_ != nullptr) watch_->ends({at, bytes, how});
   cache_.checkin(at, bytes, how);
-  if (cache_.held().empty()) *parts_.held_bell = 0;
+  if (cache_.held().empty()) tobi_hot.doorbell = usual_bell_;
   serve();
 }
 

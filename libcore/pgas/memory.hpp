@@ -14,18 +14,21 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "alloc/remote_objects.hpp"
+#include "arch/context.hpp"
 #include "libcore/base/coherence.hpp"
 #include "libcore/pgas/cache.hpp"
 #include "libcore/pgas/profile.hpp"
 #include "libcore/pgas/watch.hpp"
 
 namespace tobi::pgas {
+
+/// What forks look at while a checkout is held, so that each takes the slow path and is refused. Not a byte of the
+/// doorbell: idle neighbours read that line again and again, and each store to it would miss.
+inline constexpr std::uint64_t held_rings = 1;
 
 /// What the workers tell each other in a collective call.
 using gathered_words = std::array<std::uint64_t, 4>;
@@ -40,11 +43,9 @@ struct memory_parts {
   std::uint64_t* epoch = nullptr;        // in the heap region, at the same offset everywhere
   std::uint8_t* release_bell = nullptr;  // likewise: set by thieves
   shown_checkouts* shown = nullptr;      // likewise: what is checked out here, when somebody watches
-  std::uint8_t* held_bell = nullptr;     // set while a checkout is held, so that a fork notices
   bool must_poll = false;                // the fabric stands still unless it is polled
   bool measure = false;                  // TOBI_STATS: read clocks
   bool watch = false;                    // TOBI_DEBUG_GLOBAL
-  bool serve_in_thread = false;          // TOBI_RELEASE_THREAD: the transport takes calls of two threads
   /// Collective: everybody's words, by rank.
   std::function<std::vector<gathered_words>(const gathered_words&)> gather;
   std::function<bool()> inside_task;
@@ -55,7 +56,6 @@ struct memory_parts {
 class memory final : public base::coherence {
  public:
   explicit memory(const memory_parts& parts);
-  ~memory() override;
   memory(const memory&) = delete;
   memory& operator=(const memory&) = delete;
 
@@ -65,7 +65,7 @@ class memory final : public base::coherence {
       checkout_watched(at, bytes, how, wait, place);
       return;
     }
-    *parts_.held_bell = 1;
+    tobi_hot.doorbell = &held_rings;
     cache_.checkout(at, bytes, how, wait);
   }
   /// Whether BYTES at AT can be read at once, without a checkout.
@@ -84,7 +84,7 @@ class memory final : public base::coherence {
       return;
     }
     cache_.checkin(at, bytes, how);
-    if (cache_.held().empty()) *parts_.held_bell = 0;
+    if (cache_.held().empty()) tobi_hot.doorbell = usual_bell_;
     serve();
   }
 
@@ -120,17 +120,14 @@ class memory final : public base::coherence {
   [[nodiscard]] bool shared() const noexcept { return shared_; }
 
  private:
-  /// Around everything that touches the cache, on slow paths: the time is WHAT's, and with a second thread the lock is
-  /// ours.
+  /// Around everything that touches the cache, on slow paths: the time is WHAT's.
   class entered {
    public:
     entered(memory& m, global_phase what) noexcept : m_(m) {
-      if (m_.server_.joinable()) m_.lock_.lock();
       if (m_.clock_) before_ = m_.clock_->change(static_cast<std::size_t>(what));
     }
     ~entered() {
       if (m_.clock_) m_.clock_->change(before_ < serial || m_.cache_.held().empty() ? outside(before_) : serial);
-      if (m_.server_.joinable()) m_.lock_.unlock();
     }
     entered(const entered&) = delete;
     entered& operator=(const entered&) = delete;
@@ -149,7 +146,6 @@ class memory final : public base::coherence {
   void checkout_watched(std::uintptr_t at, std::size_t bytes, access how, bool wait, const void* place);
   void checkin_watched(std::uintptr_t at, std::size_t bytes, access how);
   void write_back();
-  void serve_for_others() noexcept;
   void answer_request() noexcept;
   void serve_slowly() noexcept;
   void await(int rank, std::uint64_t epoch) noexcept;
@@ -165,12 +161,9 @@ class memory final : public base::coherence {
   std::uint64_t collectives_ = 0;
   unsigned until_poll_ = 1;
   bool shared_ = false;
-  bool plain_ = false;  // checkouts and checkins need nothing but the cache
+  bool plain_ = false;                                  // checkouts and checkins need nothing but the cache
+  const volatile std::uint64_t* usual_bell_ = nullptr;  // what forks look at while nothing is held
   std::unique_ptr<checkout_watch> watch_;
-  // TOBI_RELEASE_THREAD. The lock is for the cache and the epochs; a release may be served within an acquire.
-  std::recursive_mutex lock_;
-  std::atomic<bool> stopping_{false};
-  std::thread server_;
 };
 
 /// The global memory of this process's job, or null.

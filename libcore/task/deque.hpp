@@ -43,6 +43,13 @@ struct stolen {
 /// context: not a continuation but a list of suspended tasks that can run (ready.hpp); it is the thief's now.
 enum class steal_result : std::uint8_t { taken, context, empty, lost_race };
 
+/// What a glance at a worker's mapped memory tells: it has something to take, or runs a task, or neither.
+enum class sight : std::uint8_t { work, busy, nothing };
+
+/// Who is inside (base/door.hpp) and shows entries. The worker's own thread knows where it stands itself. Its attendant
+/// does not: that thread forks and returns meanwhile, on the fork path, which has no door.
+enum class server : std::uint8_t { owner, attendant };
+
 class deque {
  public:
   virtual ~deque() = default;
@@ -60,9 +67,11 @@ class deque {
   /// The doorbell was seen at a fork, whose entry has just been pushed.
   virtual void forked() noexcept = 0;
   /// Gives to thieves what they asked for; at a fork or anywhere else in a task.
-  virtual void serve() noexcept = 0;
-  /// A child returned to the frame saved at SP, which is not private. True: the parent is still here, and its entry is
-  /// popped. False: it was taken, and so was every older one.
+  virtual void serve(server who) noexcept = 0;
+  /// The child that returns next to the frame saved at SP, which is private, is to take the slow path.
+  virtual void return_slowly(std::uintptr_t sp) noexcept = 0;
+  /// A child returned to the frame saved at SP, and the deque has an entry for it. True: the parent is still here, and
+  /// its entry is popped. False: it was taken, and so was every older one.
   virtual bool take_back(std::uintptr_t sp) noexcept = 0;
   /// No entry lies below the running task: it is the one that reset() named, and its parent is elsewhere.
   [[nodiscard]] virtual bool at_base() const noexcept = 0;
@@ -87,6 +96,8 @@ class deque {
   /// In which phase of a steal the frames come.
   [[nodiscard]] virtual steal_phase copying() const noexcept = 0;
   virtual steal_result steal(int victim, stolen& got) = 0;
+  /// At a worker whose memory is mapped. A hint: nothing is claimed, and no operation posted.
+  [[nodiscard]] virtual sight glance(int victim) = 0;
 };
 
 /// The owner's array. Memory with a guard page behind it: an overflow is a fault that the runtime explains.

@@ -1,15 +1,23 @@
-// The C names: what the assembly and the templates of the public headers call.
+// The C names: what the assembly and the templates of the public headers call. Each goes in by the door.
+#include "libcore/base/door.hpp"
 #include "libcore/task/worker.hpp"
 #include "tobi/finish.hpp"
 #include "tobi/future.hpp"
 #include "tobi/task.hpp"
 
+using tobi::base::indoors;
 using tobi::tasks::this_worker;
 
 extern "C" {
 
-void tobi_on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept { this_worker().on_fork(sp, words); }
-void tobi_on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noexcept { this_worker().on_return(sp, a, b); }
+void tobi_on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept {
+  const indoors now;
+  this_worker().on_fork(sp, words);
+}
+void tobi_on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noexcept {
+  const indoors now;
+  this_worker().on_return(sp, a, b);
+}
 
 }  // extern "C"
 
@@ -18,37 +26,75 @@ namespace tobi::detail {
 extern "C" {
 
 void* tobi_result_slot(void* cfa, std::uint32_t bytes, std::uint32_t offset) noexcept {
+  const indoors now;
   return this_worker().result_slot(reinterpret_cast<std::uintptr_t>(cfa), bytes, offset);
 }
-void tobi_task_failed(void* cfa) noexcept { this_worker().task_failed(reinterpret_cast<std::uintptr_t>(cfa)); }
-void tobi_join(handle* h, void* result, std::uint32_t bytes) { this_worker().join(h->record, result, bytes); }
-void tobi_abandon(handle* h) noexcept { this_worker().abandon(h->record); }
+void tobi_task_failed(void* cfa) noexcept {
+  const indoors now;
+  this_worker().task_failed(reinterpret_cast<std::uintptr_t>(cfa));
+}
+void tobi_join(handle* h, void* result, std::uint32_t bytes) {
+  const indoors now;
+  this_worker().join(h->record, result, bytes);
+}
+void tobi_abandon(handle* h) noexcept {
+  const indoors now;
+  this_worker().abandon(h->record);
+}
 
 future_name tobi_future_create(std::uint32_t consumers, int promise) noexcept {
+  const indoors now;
   return this_worker().future_create(consumers, promise != 0);
 }
 void tobi_future_set(future_name which, const void* value, std::uint32_t bytes, int checked) noexcept {
+  const indoors now;
   this_worker().future_set(which, value, bytes, checked != 0);
 }
-void tobi_future_fail(future_name which, int checked) noexcept { this_worker().future_fail(which, checked != 0); }
+void tobi_future_fail(future_name which, int checked) noexcept {
+  const indoors now;
+  this_worker().future_fail(which, checked != 0);
+}
 void tobi_future_join(future_name which, void* value, std::uint32_t bytes) {
+  const indoors now;
   this_worker().future_join(which, value, bytes);
 }
 
-void tobi_finish_begin(scope_marker* marker) noexcept { this_worker().finish_begin(*marker); }
-void tobi_finish_fail(std::uint64_t finish) noexcept { this_worker().finish_fail(finish); }
-void tobi_finish_end(scope_marker* marker) { this_worker().finish_end(*marker); }
-std::uint64_t tobi_async_finish() noexcept { return this_worker().async_finish(); }
+void tobi_finish_begin(scope_marker* marker) noexcept {
+  const indoors now;
+  this_worker().finish_begin(*marker);
+}
+void tobi_finish_fail(std::uint64_t finish) noexcept {
+  const indoors now;
+  this_worker().finish_fail(finish);
+}
+void tobi_finish_end(scope_marker* marker) {
+  const indoors now;
+  this_worker().finish_end(*marker);
+}
+std::uint64_t tobi_async_finish() noexcept {
+  const indoors now;
+  return this_worker().async_finish();
+}
 void tobi_async_begin(scope_marker* marker, std::uint64_t finish) noexcept {
+  const indoors now;
   this_worker().async_begin(*marker, finish);
 }
-void tobi_async_end(scope_marker* marker, std::uint64_t finish) noexcept { this_worker().async_end(*marker, finish); }
-void tobi_async_parted(handle* h, std::uint64_t finish) noexcept { this_worker().async_parted(h->record, finish); }
+void tobi_async_end(scope_marker* marker, std::uint64_t finish) noexcept {
+  const indoors now;
+  this_worker().async_end(*marker, finish);
+}
+void tobi_async_parted(handle* h, std::uint64_t finish) noexcept {
+  const indoors now;
+  this_worker().async_parted(h->record, finish);
+}
 
 }  // extern "C"
 
 }  // namespace tobi::detail
 
 namespace tobi {
-void poll() noexcept { this_worker().poll(); }
+void poll() noexcept {
+  const indoors now;
+  this_worker().poll();
+}
 }  // namespace tobi

@@ -18,12 +18,18 @@ using transports::op_kind;
 
 namespace {
 
-// Whom we wait for may need this core: a target that must poll, or a provider's thread, on a machine with more of them
-// than cores. What comes within some ten microseconds, as it does on a fast fabric, is met spinning.
-void wait_a_little(unsigned& spins) noexcept {
+// Whom we wait for may need this core: a target that must poll, or a provider's thread. What comes within some ten
+// microseconds, as it does on a fast fabric, is met spinning. On a machine with more workers than cores many may wait
+// at once, and giving the core to each other in turn would keep it from those that they wait for.
+void wait_a_little(unsigned& spins, bool crowded) noexcept {
   constexpr unsigned eager = 128;
   constexpr unsigned yielding = 4096;
   ++spins;
+  if (crowded && spins >= eager) {
+    const timespec nap{0, 20'000};
+    nanosleep(&nap, nullptr);
+    return;
+  }
   if (spins < eager || (spins < yielding && spins % 16 != 0)) {
     arch::pause();
   } else if (spins < yielding || spins % 16 != 0) {
@@ -37,9 +43,10 @@ void wait_a_little(unsigned& spins) noexcept {
 }  // namespace
 
 fabric::fabric(transports::transport& transport, int rank, std::byte* own_heap, std::uint64_t heap_bytes,
-               std::vector<peer_keys> keys)
+               std::vector<peer_keys> keys, bool crowded)
     : transport_(transport),
       rank_(rank),
+      crowded_(crowded),
       host_atomics_(transport.caps().scope == transports::amo_scope::host),
       own_heap_(own_heap),
       heap_bytes_(heap_bytes),
@@ -66,7 +73,7 @@ void fabric::attach(int rank, attached& p) {
 
 void fabric::wait(unsigned& spins) {
   transport_.progress();
-  wait_a_little(spins);
+  wait_a_little(spins, crowded_);
 }
 
 void fabric::post_whole(int rank, std::span<const op> ops) {
@@ -114,7 +121,7 @@ void fabric::post_behind(int rank, std::span<const op> ops) {
 void fabric::complete(int rank) {
   ++round_trips_;
   std::uint64_t begin_ns = 0;  // what is complete at once made nobody wait
-  for (unsigned spins = 0;; wait_a_little(spins)) {
+  for (unsigned spins = 0;; wait_a_little(spins, crowded_)) {
     const status s = transport_.flush(rank);
     if (s == status::ok) break;
     if (s != status::again) lost(rank, s, "waiting for an operation");

@@ -26,9 +26,9 @@ struct peer_keys {
 class fabric {
  public:
   /// OWN_HEAP is the start of this worker's heap region, which has HEAP_BYTES like everybody's; KEYS are those of all
-  /// ranks.
+  /// ranks. CROWDED: there are more workers here than cores.
   fabric(transports::transport& transport, int rank, std::byte* own_heap, std::uint64_t heap_bytes,
-         std::vector<peer_keys> keys);
+         std::vector<peer_keys> keys, bool crowded = false);
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return static_cast<int>(peers_.size()); }
@@ -36,6 +36,8 @@ class fabric {
 
   [[nodiscard]] transports::region_id heap(int rank) { return peer(rank).heap; }
   [[nodiscard]] transports::region_id stack(int rank) { return peer(rank).stack; }
+  /// The start of the heap region of a worker whose memory is mapped here, so that nobody waits for a get; or null.
+  [[nodiscard]] std::byte* mapped(int rank) { return transport_.map(peer(rank).heap); }
 
   /// An object of this worker's heap.
   [[nodiscard]] void* local(location where) const noexcept { return own_heap_ + where.offset(); }
@@ -48,8 +50,6 @@ class fabric {
   [[nodiscard]] bool can_be(location where, std::uint64_t bytes) const noexcept {
     return where.rank() < size() && where.offset() <= heap_bytes_ && bytes <= heap_bytes_ - where.offset();
   }
-  /// Whether nobody waits for a get from RANK, because its memory is mapped here.
-  [[nodiscard]] bool is_mapped(int rank) { return transport_.map(heap(rank)) != nullptr; }
   /// Whether so many operations can be one chain.
   [[nodiscard]] bool chains(std::size_t ops) const noexcept { return transport_.caps().chain_max >= ops; }
 
@@ -96,6 +96,7 @@ class fabric {
 
   transports::transport& transport_;
   int rank_;
+  bool crowded_;
   bool host_atomics_;  // this worker may use CPU atomics on words that peers change through the transport
   std::byte* own_heap_;
   std::uint64_t heap_bytes_;

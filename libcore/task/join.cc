@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "arch/clock.hpp"
+#include "libcore/base/door.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/task/trace.hpp"
 #include "libcore/task/worker.hpp"
@@ -228,6 +229,7 @@ void worker::suspend_for(std::uint64_t where, record& copy) {
   waiting_for_ = where;
   left_ = left::suspended;
   tobi_suspend();
+  base::the_door.step_in();
   // Perhaps another process by now; `this` is the worker there. `copy` is on the stack and moved along.
   read_done(where, copy);
   // Where it was completed on a host with another clock the time is not known, and counts as none.

@@ -10,13 +10,12 @@ using transports::op;
 using transports::op_kind;
 
 void ready_contexts::start(fabric& net, std::span<std::uint64_t, ready_words> shown, bool thieves) noexcept {
-  const std::scoped_lock guard(lock_);
   net_ = &net;
   words_ = shown.data();
   first_here_ = net.here(words_);
   thieves_ = thieves;
   lists_.clear();
-  hidden_ = held_ = 0;
+  shown_ = 0;
   claimed_ = 0;
   for (bool& f : filled_) f = false;
 }
@@ -26,21 +25,13 @@ std::uint64_t ready_contexts::load(std::size_t index) const noexcept {
   return std::atomic_ref(words_[index]).load(std::memory_order_relaxed);
 }
 
-void ready_contexts::push(std::uint64_t list) {
-  const std::scoped_lock guard(lock_);
-  lists_.push_back(list);
-  ++hidden_;
-  ++held_;
-}
-
 void ready_contexts::thief_was_at(std::size_t index) noexcept {
   filled_[index] = false;
   ++claimed_;
-  --held_;
+  --shown_;
 }
 
 void ready_contexts::show_oldest() noexcept {
-  const std::scoped_lock guard(lock_);
   for (std::size_t i = 0; i < ready_words && !lists_.empty(); ++i) {
     if (filled_[i]) {
       if (load(i) != 0) continue;
@@ -50,39 +41,30 @@ void ready_contexts::show_oldest() noexcept {
     // us.
     net_->compare_swap(here(i), 0, lists_.front());
     lists_.pop_front();
-    --hidden_;
     filled_[i] = true;
+    ++shown_;
     last_filled_ = i;
   }
 }
 
 std::uint64_t ready_contexts::take() noexcept {
-  if (held_.load(std::memory_order_relaxed) == 0) return 0;  // only the owner adds
-  const std::scoped_lock guard(lock_);
   if (!lists_.empty()) {
     const std::uint64_t newest = lists_.back();
     lists_.pop_back();
-    --hidden_;
-    --held_;
     return newest;
   }
-  for (std::size_t back = 0; back < ready_words; ++back) {
+  for (std::size_t back = 0; shown_ != 0 && back < ready_words; ++back) {
     const std::size_t i = (last_filled_ + ready_words - back) % ready_words;
     if (!filled_[i]) continue;
     const std::uint64_t seen = load(i);
     if (seen != 0 && net_->compare_swap(here(i), seen, 0) == seen) {
       filled_[i] = false;
-      --held_;
+      --shown_;
       return seen;
     }
     thief_was_at(i);
   }
   return 0;
-}
-
-std::uint64_t ready_contexts::claimed() noexcept {
-  const std::scoped_lock guard(lock_);
-  return claimed_;
 }
 
 bool claim_list(fabric& net, location word, std::uint64_t list, stolen& got) {

@@ -4,22 +4,17 @@
 // What is ready comes as lists: a word names the image of a suspended task, and that image names up to three more lists
 // (waiters.hpp). A worker shows a list in each of several words that thieves look at; what does not fit waits in
 // private memory and is shown when words are empty: when a list is added, at a fork whose bell has rung, in poll(), and
-// whenever somebody else in this process calls show(). A thief that leaves only one word filled rings the bell.
+// by the worker's attendant. A thief that leaves only one word filled rings the bell.
 //
 // Protocol (tests/models/ready_word.pml), of each word by itself: the owner stores by compare-and-swap 0 -> list, and
 // takes back, as a thief takes, by compare-and-swap list -> 0. Who empties the word owns the list; the images are read
 // only after that. A word may hold the same value twice, when an image has been freed and its memory holds another one:
 // a thief whose compare-and-swap was meant for the first then gets the second, whole, since the word names the list and
 // nothing was read before. So there is no tag to protect. A thief keeps the first task and shows the rest as its own.
-//
-// show() may be called by another thread of the owner's process, while the owner is anywhere: a lock keeps the two
-// apart. Where the fabric's atomics exclude only each other (scope `domain`) that thread must have the transport too.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <span>
 
 #include "libcore/task/deque.hpp"
@@ -34,16 +29,15 @@ class ready_contexts {
   void start(fabric& net, std::span<std::uint64_t, ready_words> shown, bool thieves) noexcept;
 
   /// Adds a list, to be taken next by the owner.
-  void push(std::uint64_t list);
+  void push(std::uint64_t list) { lists_.push_back(list); }
   /// Shows to thieves what they do not see yet, the oldest lists first. Costs nothing where there is nothing to show.
   void show() noexcept {
-    // Relaxed: who has added a list looks himself; another thread comes again.
-    if (hidden_.load(std::memory_order_relaxed) != 0 && thieves_) show_oldest();
+    if (!lists_.empty() && thieves_) show_oldest();
   }
   /// The newest list that is not shown, else one that is; 0 when there is none.
   [[nodiscard]] std::uint64_t take() noexcept;
   /// How many lists thieves have taken. Exact when take() has just returned 0.
-  [[nodiscard]] std::uint64_t claimed() noexcept;
+  [[nodiscard]] std::uint64_t claimed() const noexcept { return claimed_; }
 
  private:
   void show_oldest() noexcept;
@@ -57,12 +51,10 @@ class ready_contexts {
   std::uint64_t* words_ = nullptr;
   location first_here_;
   bool thieves_ = false;
-  std::atomic<std::size_t> hidden_{0};  // lists that are not shown
-  std::atomic<std::size_t> held_{0};    // and those that are, of which nobody has been seen to have taken them
-  std::mutex lock_;                     // of all that follows
-  std::deque<std::uint64_t> lists_;
+  std::deque<std::uint64_t> lists_;  // that are not shown
   std::uint64_t claimed_ = 0;
   bool filled_[ready_words]{};  // and nobody has been seen to have emptied it
+  std::size_t shown_ = 0;       // so many are
   std::size_t last_filled_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "arch/clock.hpp"
+#include "libcore/base/door.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/task/worker.hpp"
 
@@ -91,7 +92,7 @@ bool sched_child::pop(descriptor& child) {
   deque& queue = w_.work();
   if (emptied_ || queue.at_base()) return false;
   // A worker whose tasks do not fork is asked for work here.
-  if (w_.asked_for_work()) queue.serve();
+  if (w_.asked_for_work()) queue.serve(server::owner);
   const std::uintptr_t at = queue.task_base();
   if (!queue.pop(at)) {
     emptied_ = true;
@@ -124,7 +125,9 @@ void sched_child::execute(const descriptor& child) {
   const scopes around = w_.governing();
   w_.governing().entered(child.finish);
   running_ = {before.marked || child.marked != 0, child.stolen != 0 || child.record == 0};
+  base::the_door.step_out();
   const auto r = child.type->run(child.words[0], nullptr, child.type, child.words[1], child.words[2], child.words[3]);
+  base::the_door.step_in();
   w_.complete_task(child.record, r.a, r.b);
   running_ = before;
   w_.governing() = around;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "arch/clock.hpp"
+#include "libcore/base/door.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/base/settings.hpp"
 #include "libcore/task/worker.hpp"
@@ -83,6 +84,7 @@ sched_child_full::thread* sched_child_full::enter(thread& t) {
   w_.governing() = t.governing;
   give_exceptions(t.exceptions);
   if (std::exchange(t.begun, true)) {
+    base::the_door.step_out();
     tobi_enter(t.sp);
   } else if (t.root != nullptr) {
     tobi_enter_root(t.sp, t.root, t.root_argument);
@@ -120,6 +122,7 @@ void sched_child_full::first_of_stack(void* of) {
 void sched_child_full::wait(std::uint64_t where, record& copy) {
   current_->waits_for = where;
   tobi_suspend();
+  base::the_door.step_in();
   current_->waits_for = 0;
   w_.read_done(where, copy);
 }

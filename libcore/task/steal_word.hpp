@@ -2,7 +2,14 @@
 //
 // Owner: entries above the split are private; fork and return touch nothing else. When the doorbell rings the owner
 // shows the oldest private entries in the window (`publish`); when a child returns to a shown entry it takes that one
-// back by compare-and-swap. A record is made when an entry is published, so a fork that no thief asked for has none.
+// back by compare-and-swap. A record is made when an entry is published, so a fork that no thief asked for has none. At
+// the begin of a task the owner rings its own bell for the first few forks: a thief has just found that it needs more.
+//
+// Attendant: where the owner does not answer, because it computes and does not fork, its attendant publishes in its
+// place (task/attendant.hpp). Both are never in here at once (base/door.hpp), but the owner's fork path has no door. So
+// the attendant first moves split_sp down over the entries that it wants, makes the owner's core pass a barrier, and
+// then looks which of them are still there (hold_back()). From then on a return to one of them takes the slow path,
+// which waits at the door; a return that compared before the barrier had lowered `bottom` before it compared.
 //
 // Thief, two dependent round trips, three where there are no chains:
 //   1. get the window's line. Nothing there: ring the bell if the victim is busy, and give up: nothing was changed.
@@ -21,6 +28,7 @@
 //       (acquire, or the order of the chain); the frames do not change while top <= index.
 //   I3  a slot of the ring is written again only after the entry that it held was acknowledged or taken back.
 //   I4  the owner lets other frames into its region only when every taken entry is acknowledged (quiet()).
+//   I5  a frame at or above split_sp is popped by the slow path alone, under the door; every published one is.
 #pragma once
 
 #include "libcore/task/deque.hpp"
@@ -51,15 +59,16 @@ class steal_word final : public deque {
   /// WINDOW is in this worker's heap region, at the same offset in everybody's. STACK_HIGH is the top of the
   /// uni-address region.
   steal_word(arch::hot_state& hot, std::uintptr_t* slot_memory, fabric& net, steal_window& window,
-             record_source& records, std::uintptr_t stack_high, std::size_t stack_bytes) noexcept;
+             record_source& records, std::uintptr_t stack_high, std::size_t stack_bytes, bool thieves = true) noexcept;
 
   [[nodiscard]] std::string_view name() const noexcept override { return "steal_word"; }
   [[nodiscard]] counters counts() const noexcept override { return counters_; }
   void reset(std::uintptr_t base, std::uint64_t die_record) noexcept override;
   void forked() noexcept override;
-  void serve() noexcept override;
+  void serve(server who) noexcept override;
+  void return_slowly(std::uintptr_t sp) noexcept override;
   bool take_back(std::uintptr_t sp) noexcept override;
-  bool pop(std::uintptr_t sp) noexcept override;
+  bool pop(std::uintptr_t sp) noexcept override { return take_back(sp); }
   void push_again() noexcept override { ++hot_.bottom; }
   [[nodiscard]] bool at_base() const noexcept override { return slots_.empty(); }
   [[nodiscard]] std::uintptr_t task_base() const noexcept override { return slots_.top_sp(); }
@@ -69,6 +78,7 @@ class steal_word final : public deque {
   [[nodiscard]] std::span<std::uint64_t, ready_words> shown_lists() noexcept override { return window_.ready; }
   [[nodiscard]] steal_phase copying() const noexcept override { return steal_phase::steal; }
   steal_result steal(int victim, stolen& got) override;
+  [[nodiscard]] sight glance(int victim) override;
 
  private:
   steal_result take_context(int victim, std::size_t shown, stolen& got);
@@ -76,7 +86,14 @@ class steal_word final : public deque {
   bool change_word(std::uint64_t seen, window_word wanted) noexcept;
   [[nodiscard]] bool acknowledged(std::uint64_t index) const noexcept;
   bool publish_one() noexcept;
-  void ring_at(int victim);
+  [[nodiscard]] std::uintptr_t* bottom() const noexcept;
+  [[nodiscard]] std::uintptr_t* hold_back(std::uint64_t room) noexcept;
+  void draw_line() noexcept;
+  void ring_own(bell which, std::uint8_t value) noexcept;
+  void lower_bell() noexcept;
+  void ring_bell(int victim);
+  bool insist(int victim);
+  steal_result attempt(int victim, stolen& got, bool insisted);
 
   arch::hot_state& hot_;
   slots slots_;
@@ -87,6 +104,9 @@ class steal_word final : public deque {
   std::size_t stack_bytes_;
   location word_here_;
   std::uintptr_t* split_;            // the oldest private slot; slots before it are published or gone
+  std::uintptr_t slow_from_;         // frames from here up return slowly, for another reason than the split
+  bool thieves_;                     // there are some
+  unsigned eager_ = 0;               // forks for which the owner's own bell stays up
   std::uint64_t newest_record_ = 0;  // where the child of the newest published entry, or the base task, completes
   counters counters_;
   // Thief's buffers, which operations may name until they are complete.

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "libcore/base/door.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/task/trace.hpp"
 #include "libcore/task/worker.hpp"
@@ -51,6 +52,7 @@ std::uintptr_t worker::restore(location where, waiter_links& before) {
   expose(base);
   incoming_image_.frames(where, head);
   free_object(where);
+  cut_from_parent(base);
   deque_->reset(base, head.die_record);
   // What it wrote before it was suspended elsewhere was released there.
   if (fences() && !net.is_local(where)) parts_.memory->acquire(0);
@@ -158,6 +160,7 @@ void worker::migrate_at_fork() {
     protected_from_ = limit;
   }
   deque_->reset(child_sp, child_dies_to);
+  base::the_door.step_out();
   tobi_enter_child(child_sp, forked_words_.data(), type);
 }
 

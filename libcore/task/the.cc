@@ -1,6 +1,8 @@
 #include "libcore/task/the.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <string>
 
 #include "libcore/base/log.hpp"
@@ -28,6 +30,7 @@ the::the(arch::hot_state& hot, std::uintptr_t* slot_memory, fabric& net, steal_w
     : hot_(hot),
       slots_(hot, slot_memory),
       net_(net),
+      window_here_(net.here(&window)),
       area_(area),
       records_(records),
       stack_high_(stack_high),
@@ -178,6 +181,17 @@ steal_result the::steal(int victim, stolen& got) {
   got.base = sp + entry.bytes;
   got.ticket = slot_.ticket;
   return steal_result::taken;
+}
+
+sight the::glance(int victim) {
+  std::byte* there = net_.mapped(victim);
+  const auto now = [](std::uint64_t& word) { return atomic(word).load(std::memory_order_relaxed); };
+  auto* area = reinterpret_cast<the_area*>(there + area_here_.offset());
+  const bool lists =
+      std::any_of(std::begin(area->ready), std::end(area->ready), [&](std::uint64_t& word) { return now(word) != 0; });
+  if (lists || static_cast<std::int64_t>(now(area->tail) - now(area->head)) > 0) return sight::work;
+  auto* window = reinterpret_cast<steal_window*>(there + window_here_.offset());
+  return now(window->busy) != 0 ? sight::busy : sight::nothing;
 }
 
 }  // namespace tobi::tasks

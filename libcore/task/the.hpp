@@ -36,7 +36,8 @@ class the final : public deque {
   [[nodiscard]] counters counts() const noexcept override { return counters_; }
   void reset(std::uintptr_t base, std::uint64_t die_record) noexcept override;
   void forked() noexcept override;
-  void serve() noexcept override {}
+  void serve(server) noexcept override {}
+  void return_slowly(std::uintptr_t) noexcept override {}
   bool take_back(std::uintptr_t sp) noexcept override;
   bool pop(std::uintptr_t sp) noexcept override { return take_back(sp); }
   void push_again() noexcept override;
@@ -48,6 +49,7 @@ class the final : public deque {
   [[nodiscard]] std::span<std::uint64_t, ready_words> shown_lists() noexcept override { return area_.ready; }
   [[nodiscard]] steal_phase copying() const noexcept override { return steal_phase::stack_transfer; }
   steal_result steal(int victim, stolen& got) override;
+  [[nodiscard]] sight glance(int victim) override;
 
  private:
   bool pop_tail() noexcept;
@@ -56,6 +58,7 @@ class the final : public deque {
   arch::hot_state& hot_;
   slots slots_;
   fabric& net_;
+  location window_here_;
   the_area& area_;
   record_source& records_;
   std::uintptr_t stack_high_;

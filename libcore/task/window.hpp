@@ -17,14 +17,21 @@
 
 namespace tobi::tasks {
 
-inline constexpr std::uint32_t ring = 4;
+inline constexpr std::uint32_t ring = 8;
 inline constexpr std::size_t ready_words = 13;
 inline constexpr std::uint64_t index_mask = (1u << 24) - 1;
 inline constexpr std::size_t entry_unit = 16;
 inline constexpr std::size_t stack_limit = entry_unit << 23;  // 128 MiB: what 23 bits of units reach
 
 /// Bits of the doorbell word. Each is a byte of its own, so that a put can set it without an atomic.
-enum class bell : std::uint8_t { publish = 0, release = 1, held = 2, sticky = 7 };
+enum class bell : std::uint8_t { publish = 0, release = 1, begins = 2, sticky = 7 };
+
+/// What steal_window::attendant says. Thieves call an attendant that sleeps, and no other.
+enum class attending : std::uint32_t {
+  asleep = 0,
+  called = 1,
+  idle = 2,  // asleep, and it has just found nothing to give; the owner makes that `asleep` when it forks again
+};
 
 /// An entry and its ticket, side by side: who reads the entry again behind his claim has the ticket with it.
 struct window_slot {
@@ -41,9 +48,13 @@ struct alignas(64) steal_window {
   window_slot slot[ring];            // of the indices top .. split-1, at index % ring
   // What thieves write.
   std::uint64_t ack[ring];  // index + 1 of the last entry copied out of this slot
+  // Thieves of the same host alone.
+  std::uint64_t rung_ns;    // when the bell was rung
+  std::uint32_t attendant;  // attending; a futex
 };
 static_assert(offsetof(steal_window, slot) == 128);
 inline constexpr std::size_t window_line_bytes = offsetof(steal_window, ack);
+static_assert(window_line_bytes <= 256, "transports keep the words of a longer get whole only where they must");
 
 struct window_word {
   std::uint64_t tag, top, split;

@@ -11,6 +11,8 @@
 
 #include "arch/clock.hpp"
 #include "arch/cpu.hpp"
+#include "arch/heavy_fence.hpp"
+#include "libcore/base/door.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/task/the.hpp"
 #include "libcore/task/trace.hpp"
@@ -27,17 +29,12 @@ namespace {
 constexpr unsigned eager_attempts = 20'000;
 constexpr unsigned eager_attempts_oversubscribed = 16;
 constexpr unsigned yielding_attempts_oversubscribed = 64;
-constexpr long idle_sleep_ns = 50'000;
+constexpr std::uint64_t longest_nap_ns = 5'000'000;
 
 // A task that forks polls a transport that needs it so often: at about 100 ns a poll and 10 ns a fork it costs less
 // than the forks themselves, and a thief waits for less than a microsecond. Where forks are rarer, each some 10 us.
 constexpr std::uint64_t forks_between_polls = 32;
 constexpr std::uint64_t cycles_between_polls = 1 << 15;
-
-void nap() noexcept {
-  const timespec pause{0, idle_sleep_ns};
-  nanosleep(&pause, nullptr);
-}
 
 }  // namespace
 
@@ -55,7 +52,8 @@ void worker::start(const worker_parts& parts) {
   if (parts.use_the) {
     deque_ = std::make_unique<the>(hot, parts.slot_memory, *parts.net, *parts.window, *parts.the, *this, high, bytes);
   } else {
-    deque_ = std::make_unique<steal_word>(hot, parts.slot_memory, *parts.net, *parts.window, *this, high, bytes);
+    deque_ = std::make_unique<steal_word>(hot, parts.slot_memory, *parts.net, *parts.window, *this, high, bytes,
+                                          !parts.choice->none());
   }
   one_host_ = std::all_of(parts.hosts->begin(), parts.hosts->end(), [&](int h) { return h == parts.hosts->front(); });
   must_poll_ = must_poll(parts.net->transport().caps());
@@ -69,9 +67,27 @@ void worker::start(const worker_parts& parts) {
   ready_.start(*parts.net, deque_->shown_lists(), !parts.choice->none() && sched_->moves_at_joins());
   incoming_image_.start(*parts.net, *parts.images);
   still_.start(*parts.net, *parts.board, *parts.objects, parts.runs_tasks ? sched_.get() : nullptr);
+  std::erase_if(parts_.near, [&](int rank) { return parts.net->mapped(rank) == nullptr; });
+  lookout_.start(*deque_, *parts.choice, parts_.near,
+                 parts_.near.size() + 1 < static_cast<std::size_t>(parts.net->size()), parts.cores,
+                 static_cast<std::uint64_t>(parts.net->rank()) + 1);
+  if (!parts.choice->none()) start_attendant();
+}
+
+void worker::start_attendant() {
+  if (const std::string why = arch::prepare_heavy_fence(); !why.empty()) {
+    base::log(base::log_level::warn, why +
+                                         ": what this worker has forked can be stolen only at its next fork, so tasks "
+                                         "that compute for long without one run less in parallel.");
+    return;
+  }
+  const bool all_can_call = parts_.near.size() + 1 == static_cast<std::size_t>(parts_.net->size());
+  attendant_ =
+      std::make_unique<attendant>(*this, *parts_.window, attendant::habits{must_poll_, must_poll_ || !all_can_call});
 }
 
 void worker::stop() noexcept {
+  attendant_.reset();
   deque_.reset();
   sched_.reset();
   parts_ = worker_parts{};
@@ -98,6 +114,7 @@ void worker::schedule(void (*first)(void*), const void* argument, std::size_t ar
 
 void worker::set_busy(bool in_a_task) noexcept {
   inside_task_ = in_a_task;
+  if (in_a_task) sleeps_ = false;
   std::atomic_ref(parts_.window->busy).store(in_a_task ? 1 : 0, std::memory_order_relaxed);
   if (tracing == nullptr) return;
   if (in_a_task) {
@@ -125,6 +142,12 @@ void worker::enter_root(void (*first)(void*), const void* argument, std::size_t 
   after_leave();
 }
 
+// Enters the task saved at SP: out of the door, and in again when it leaves.
+void worker::go_on(std::uintptr_t sp) noexcept {
+  base::the_door.step_out();
+  tobi_enter(sp);
+}
+
 void worker::begin_task() noexcept {
   TOBI_ASSERT(!inside_task_, "a worker that brings frames into its region has no live frame there");
   set_busy(true);
@@ -142,7 +165,7 @@ void worker::after_leave() {
           settle();
           return;
         }
-        tobi_enter(next);
+        go_on(next);
         break;
       }
       case left::forked:
@@ -204,7 +227,7 @@ std::uintptr_t worker::bring_back(location where, waiter_links& before) {
 
 void worker::enter_restored(std::uintptr_t sp) {
   begin_task();
-  tobi_enter(sp);
+  go_on(sp);
   after_leave();
 }
 
@@ -229,13 +252,15 @@ void worker::count_resumed(std::uint64_t resumable_ns) noexcept {
 steal_result worker::steal(stolen& got) {
   if (parts_.incoming != nullptr) parts_.incoming->collect();
   if (parts_.choice->none()) return steal_result::empty;
+  const int victim = sleeps_ ? lookout_.next() : parts_.choice->next();
+  if (victim < 0) return steal_result::empty;
   const std::uint64_t begin_ns = arch::now_ns();
   const std::uint64_t trips = parts_.net->round_trips();
-  const int victim = parts_.choice->next();
   got.image = &incoming_image_;
   if (tracing != nullptr) tracing->steal_begins(begin_ns);
   const steal_result result = deque_->steal(victim, got);
   got.victim = victim;
+  if (result == steal_result::taken || result == steal_result::context) sleeps_ = false;
   switch (result) {
     case steal_result::context:
       still_.took();
@@ -246,6 +271,7 @@ steal_result worker::steal(stolen& got) {
       break;
     case steal_result::empty:
     case steal_result::lost_race:
+      if (result == steal_result::empty) parts_.choice->in_vain();
       ++counts_.steals_failed;
       if (tracing != nullptr) tracing->steal_ends(victim, result, tracer::now(), got);
       return result;
@@ -282,9 +308,15 @@ bool worker::steal_once() {
   count_phases(got);
   acquire_stolen(got);
   begin_task();
-  tobi_enter(got.sp);
+  cut_from_parent(got.base);
+  go_on(got.sp);
   after_leave();
   return true;
+}
+
+// The root never returns, and has its argument where others have a return address.
+void worker::cut_from_parent(std::uintptr_t base) const noexcept {
+  if (base != reinterpret_cast<std::uintptr_t>(parts_.stack_high)) arch::cut_from_parent(base);
 }
 
 void worker::tell_parent(const arch::saved_frame& frame, std::uintptr_t base) const noexcept {
@@ -318,7 +350,9 @@ bool worker::idle(unsigned& attempts) noexcept {
     sched_yield();
     return false;
   }
-  nap();
+  sleeps_ = true;
+  const timespec pause{0, static_cast<long>(std::min(lookout_.nap_ns(), longest_nap_ns))};
+  nanosleep(&pause, nullptr);
   return true;
 }
 
@@ -326,7 +360,7 @@ void worker::keep_moving() noexcept {
   if (!must_poll_ || --until_poll_ != 0) return;
   const std::uint64_t now = arch::cycles();
   const std::uint64_t a_fork = (now - polled_at_) / polled_after_ + 1;
-  polled_at_ = now;
+  std::atomic_ref(polled_at_).store(now, std::memory_order_relaxed);
   polled_after_ = std::clamp(cycles_between_polls / a_fork, std::uint64_t{1}, forks_between_polls);
   until_poll_ = static_cast<unsigned>(polled_after_);
   parts_.net->transport().progress();
@@ -354,7 +388,17 @@ void worker::poll() noexcept {
   parts_.net->transport().progress();
   ready_.show();
   if (fences()) parts_.memory->serve();
-  if (inside_task_) deque_->serve();
+  if (inside_task_) deque_->serve(server::owner);
+}
+
+void worker::attend() noexcept {
+  if (!inside_task_) return;
+  if (must_poll_) parts_.net->transport().progress();
+  if (fences()) parts_.memory->serve();
+  ready_.show();
+  // Where each continuation is evacuated at its fork there is nothing to show, and an entry that has just been pushed
+  // is not for thieves.
+  if (asked_for_work() && !parts_.debug_migrate) deque_->serve(server::attendant);
 }
 
 void worker::on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noexcept {
@@ -403,10 +447,10 @@ bool worker::parent_is_here(std::uintptr_t sp) const noexcept {
   return sched_->moves_tasks() && !deque_->at_base() && sp < tobi_hot.split_sp;
 }
 
+// The parent may be shown to thieves at any moment, so what does not travel in registers goes to its frame only when
+// the child has returned and the frame is ours: on_return.
 void* worker::result_slot(std::uintptr_t sp, std::uint32_t bytes, std::uint32_t offset) noexcept {
-  if (parent_is_here(sp)) {
-    return static_cast<std::byte*>(reinterpret_cast<const arch::saved_frame*>(sp)->handle) + offset;
-  }
+  if (parent_is_here(sp)) deque_->return_slowly(sp);
   if (large_.size() < bytes) large_.resize(bytes);
   large_bytes_ = bytes;
   large_offset_ = offset;
@@ -414,12 +458,8 @@ void* worker::result_slot(std::uintptr_t sp, std::uint32_t bytes, std::uint32_t 
 }
 
 void worker::task_failed(std::uintptr_t sp) noexcept {
-  const std::uint64_t kept = keep_failure();
-  if (parent_is_here(sp)) {
-    static_cast<detail::handle*>(reinterpret_cast<const arch::saved_frame*>(sp)->handle)->record = kept | failure_tag;
-  } else {
-    pending_failure_ = kept;
-  }
+  pending_failure_ = keep_failure();
+  if (parent_is_here(sp)) deque_->return_slowly(sp);
 }
 
 statistics worker::counted() const noexcept {

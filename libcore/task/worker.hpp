@@ -14,6 +14,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,10 +24,12 @@
 #include "alloc/remote_objects.hpp"
 #include "arch/context.hpp"
 #include "libcore/base/coherence.hpp"
+#include "libcore/task/attendant.hpp"
 #include "libcore/task/deque.hpp"
 #include "libcore/task/fabric.hpp"
 #include "libcore/task/incoming_frees.hpp"
 #include "libcore/task/incoming_image.hpp"
+#include "libcore/task/lookout.hpp"
 #include "libcore/task/ready.hpp"
 #include "libcore/task/record.hpp"
 #include "libcore/task/scheduler.hpp"
@@ -63,6 +66,8 @@ struct worker_parts {
   bool debug_migrate;            // TOBI_DEBUG_MIGRATE
   bool runs_tasks;               // false: it serves others (job/server.cc)
   bool oversubscribed;           // more workers than cores: give the core away when idle
+  int cores;                     // of this node, for all of its workers
+  std::vector<int> near;         // the other ranks of this node that run tasks
 };
 
 class worker final : public record_source {
@@ -84,6 +89,12 @@ class worker final : public record_source {
   void join(std::uint64_t& handle_record, void* result, std::uint32_t bytes);
   void abandon(std::uint64_t& handle_record) noexcept;
   void poll() noexcept;
+  /// What the attendant does inside, while this worker's own thread runs a task.
+  void attend() noexcept;
+  /// Changes whenever this worker has moved its transport by itself. Callable from any thread.
+  [[nodiscard]] std::uint64_t sign_of_life() const noexcept {
+    return std::atomic_ref(const_cast<std::uint64_t&>(polled_at_)).load(std::memory_order_relaxed);
+  }
   /// Whether this transport stands still unless it is polled, here or at its targets.
   [[nodiscard]] static bool must_poll(const transports::capabilities& caps) noexcept {
     return !caps.passive_rma || !caps.passive_amo || caps.needs_progress;
@@ -200,12 +211,15 @@ class worker final : public record_source {
   // worker.cc: the scheduler
   void begin_task() noexcept;
   void after_leave();
+  void go_on(std::uintptr_t sp) noexcept;
+  void start_attendant();
   void settle() noexcept;
   [[nodiscard]] bool parent_is_here(std::uintptr_t sp) const noexcept;
   void resume(std::uint64_t list);
   std::uintptr_t bring_back(location where, waiter_links& before);
   void enter_restored(std::uintptr_t sp);
   [[nodiscard]] bool one_clock_with(int rank) const noexcept;
+  void cut_from_parent(std::uintptr_t base) const noexcept;
   void tell_parent(const arch::saved_frame& frame, std::uintptr_t base) const noexcept;
   [[nodiscard]] std::uint64_t peak_stack() const noexcept;
   // suspend.cc: in and out of the region
@@ -235,9 +249,12 @@ class worker final : public record_source {
   worker_parts parts_{};
   std::unique_ptr<scheduler> sched_;
   std::unique_ptr<deque> deque_;
+  std::unique_ptr<attendant> attendant_;  // null: there are no thieves
   statistics counts_;
   deque::counters shown_before_;  // at the last reset
   ready_contexts ready_;
+  lookout lookout_;
+  bool sleeps_ = false;  // between its attempts to steal
   incoming_image incoming_image_;
   standstill still_;
   scopes scopes_;
@@ -247,7 +264,7 @@ class worker final : public record_source {
   bool one_host_ = true;
   bool had_to_wait_ = false;        // the task that was just brought back was suspended at a join
   unsigned until_poll_ = 1;         // slow forks, returns and joins until the transport is polled again
-  std::uint64_t polled_at_ = 0;     // cycles
+  std::uint64_t polled_at_ = 0;     // cycles; atomic for the attendant
   std::uint64_t polled_after_ = 1;  // slow forks that the last poll waited for
   left left_ = left::died;
   bool inside_task_ = false;

@@ -141,6 +141,18 @@ if command -v jq > /dev/null; then
   else
     echo "skip - a worker of the node for atomics: libfabric has no provider tcp;ofi_rxm here"
   fi
+  # Two workers measure a provider as a job does, by time; tobi-info asks whether the target was asleep.
+  for provider in "tcp;ofi_rxm" tcp shm sockets net; do
+    run TOBI_WORKERS=2 TOBI_OFI_PROVIDER="$provider" "$info" --json
+    transport_is ofi .usable > /dev/null || { echo "skip - what $provider claims: libfabric has no such provider here"; continue; }
+    all "libfabric's $provider claims to be one-sided where it is" \
+      'transport_is ofi ".capabilities.passive_rma == .measured_passive_rma" ".capabilities.passive_amo == .measured_passive_amo" ".measured_error == \"\"" ".describe | test(\"as measured at the start\")"'
+  done
+  run TOBI_WORKERS=2 TOBI_OFI_PROVIDER=sockets TOBI_OFI_PROGRESS=manual "$info" --json
+  if transport_is ofi .usable > /dev/null; then
+    all "TOBI_OFI_PROGRESS=manual claims nothing, whatever the provider does" \
+      'transport_is ofi ".capabilities.passive_rma == false" ".capabilities.passive_amo == false" ".describe | test(\"moved by polls\")"'
+  fi
   run TOBI_WORKERS=2 "$info" --json --no-measure
   all "--no-measure does not measure" 'transport_is shm ".measured_passive_rma == null" ".measured_error == \"not asked for\""'
   run TOBI_WORKERS=4 TOBI_NODES=2 TOBI_TRANSPORT=sim "$info" --json --no-measure

@@ -26,8 +26,8 @@ layer task 'libcore/task/|alloc/|libcore/base/|arch/|transports/transport.hpp|to
 layer pgas 'libcore/pgas/|alloc/|libcore/base/|arch/|transports/transport.hpp|tobi/' libcore/pgas
 layer 'public headers' 'tobi/' libcore/include
 layer 'examples' 'tobi/' tools/examples
-layer 'tobi-perf' 'tobi/|tools/perf/|tools/plot/|transports/transport.hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/perf
-layer 'tobi-info' 'tools/info/|transports/(transport|route/route|wrap/wrap).hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/info
+layer 'tobi-perf' 'tobi/|tools/perf/|tools/plot/|transports/(transport|meeting).hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/perf
+layer 'tobi-info' 'tools/info/|transports/(transport|meeting|route/route|wrap/wrap).hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/info
 layer 'tobi-report' 'tools/report/|tools/plot/' tools/report
 layer 'the figures' 'tools/plot/' tools/plot
 layer 'tobi-bench' 'tobi/|tools/bench/' tools/bench

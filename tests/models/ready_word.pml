@@ -3,8 +3,8 @@
  *
  * A list is a cell, which holds a task's number while its task is suspended, and names up to two more lists (three in the code). A thief
  * looks, and then swaps the name that it saw for 0; only then does it read the cell. It resumes that task, frees its cell, and shows
- * the other lists as its own (here: resumes them later itself, since each thief has words of its own that work alike). What the owner
- * does another thread may do for it, under a lock: to the words the two are one.
+ * the other lists as its own (here: resumes them later itself, since each thief has words of its own that work alike). The owner's
+ * attendant does what the owner does, and never at the same time: to the words the two are one.
  *
  * Proved: every task that became ready is resumed exactly once, by whoever emptied a word, and from a cell that holds it.
  */

@@ -39,6 +39,12 @@ later expect_right steal_word "$m/steal_word.pml"
 later expect_wrong steal_word-without-acknowledgement "$m/steal_word.pml" 's/(ack\[(top - i) % RING\] == top - i); i++/i++/'
 later expect_wrong steal_word-without-second-look "$m/steal_word.pml" 's/^ *e_cell = entry_cell\[t % RING\];$//'
 later expect_wrong steal_word-without-tag-and-claim "$m/steal_word.pml" 's/:: top == t \&\& split == s \&\& tag == g -> top++/:: true -> top++/'
+later expect_right attendant "$m/attendant.pml"
+later expect_wrong attendant-without-fence "$m/attendant.pml" 's/^ *heavy_fence();  .\* of hold_back.*$//'
+later expect_wrong attendant-believes-bottom "$m/attendant.pml" 's/:: now < until -> until = now .*$/:: false -> skip/'
+later expect_wrong attendant-believes-slots "$m/attendant.pml" 's/ \&\& lies_at\[slot\[held\]\] >= line//'
+later expect_wrong attendant-door-without-fence "$m/attendant.pml" 's/^ *heavy_fence();  .\* of the door.*$//'
+later expect_wrong attendant-owner-compares-first "$m/attendant.pml" 's/^       stores!BOTTOM,0,(depth - 1);$//;s/popped\[f\] = true; depth-- }$/popped[f] = true; depth-- }; stores!BOTTOM,0,depth/'
 later expect_right greedy_join "$m/greedy_join.pml"
 later expect_wrong greedy_join-value-after-done "$m/greedy_join.pml" 's/^  value = 1;$/  skip;/'
 later expect_wrong greedy_join-without-list "$m/greedy_join.pml" 's/next\[me\] = seen;/next[me] = 0;/'

@@ -116,7 +116,7 @@ class thief_over : public testing::TestWithParam<place> {
   }
 
   tasks::fabric& net() { return *at_[thief].net; }
-  [[nodiscard]] bool mapped() { return net().is_mapped(victim); }
+  [[nodiscard]] bool mapped() { return net().mapped(victim) != nullptr; }
 
   // Round trips of BODY on the thief, while the others do nothing but move their transports.
   template <class Body>
@@ -158,7 +158,7 @@ class thief_over : public testing::TestWithParam<place> {
       *it.hot.bottom++ = sp;
       own.forked();
     }
-    own.serve();
+    own.serve(tasks::server::owner);
   }
   // An image of BYTES of frames in the heap of RANK, which belong to the end of the thief's stack.
   location suspended_at(int rank, std::size_t bytes) {

@@ -43,6 +43,7 @@ TEST_F(settings_test, nothing_set_means_the_defaults) {
   EXPECT_EQ(s.workers, 0);
   EXPECT_EQ(s.transport, "auto");
   EXPECT_EQ(s.deque, deque_kind::steal_word);
+  EXPECT_EQ(s.victims, victim_policy::near);
   EXPECT_EQ(s.stack_bytes, 64u << 20);
   EXPECT_EQ(s.heap_bytes, 1u << 30);
   EXPECT_EQ(s.deque_entries, 1u << 20);
@@ -57,6 +58,7 @@ TEST_F(settings_test, every_setting_is_read) {
   set("TOBI_TRANSPORT", "anything");
   set("TOBI_SCHED", "child_full");
   set("TOBI_DEQUE", "the");
+  set("TOBI_VICTIMS", "uniform");
   set("TOBI_TASK_STACK_SIZE", "32K");
   set("TOBI_LOCAL_COLLECTION", "off");
   set("TOBI_STACK_SIZE", "1M");
@@ -71,6 +73,7 @@ TEST_F(settings_test, every_setting_is_read) {
   EXPECT_EQ(s.transport, "anything");
   EXPECT_EQ(s.sched, sched_kind::child_full);
   EXPECT_EQ(s.deque, deque_kind::the);
+  EXPECT_EQ(s.victims, victim_policy::uniform);
   EXPECT_EQ(s.task_stack_bytes, 32u << 10);
   EXPECT_FALSE(s.local_collection);
   EXPECT_EQ(s.stack_bytes, 1u << 20);
@@ -145,6 +148,8 @@ TEST_F(settings_death, bad_choices_are_refused_with_the_good_ones) {
   for (const char* bad : {"foo", "", "THE", "the ", "steal_wor"}) {
     expect_refused("TOBI_DEQUE", bad, "one of steal_word, the");
   }
+  for (const char* bad : {"far", "", "nea", "uniform,near"})
+    expect_refused("TOBI_VICTIMS", bad, "one of near, uniform");
   for (const char* bad : {"child", "greedy", "", "child_ful"}) {
     expect_refused("TOBI_SCHED", bad, "one of continuation_greedy, continuation_stalling, child_full, child_rtc");
   }

@@ -76,7 +76,7 @@ void tree_options(CLI::App& app, arguments& a) {
     const char* choices = peers.parsed() ? "fib, uts"
                                          : "fib, btc, nqueens, uts, pfor, recpfor, lcs, cilksort, uts-mem, gups, "
                                            "stream, histogram, pagerank, frames, "
-                                           "fork-cost, space, steal-breakdown, peers";
+                                           "fork-cost, space, steal-breakdown, ramp, peers";
     if (unknown.empty() || unknown.front().starts_with('-')) refuse(fmt::format("name a program first: {}", choices));
     refuse(fmt::format("{} is not one of {}", unknown.front(), choices));
   }
@@ -172,11 +172,13 @@ arguments parse(int argc, char** argv) {
   breakdown->add_option("--n", a.n, "pairs of tasks, one of which is to be stolen")
       ->default_val(20000)
       ->check(CLI::Range(100, 100000000));
-  const std::vector<CLI::App*> measures{frames, fork_cost, space, breakdown};
-  for (CLI::App* sub : measures) {
+  const std::vector<CLI::App*> common_measures{frames, fork_cost, space, breakdown};
+  for (CLI::App* sub : common_measures) {
     common_options(*sub, a);
     sub->get_option("--repeat")->description("measured runs (default: 5)");
   }
+  std::vector<CLI::App*> measures = common_measures;
+  measures.push_back(add_ramp(app, a));
 
   auto* peers = app.add_subcommand("peers", "the same program on serial, tobi, oneTBB and OpenMP, in turn");
   peers->require_subcommand(1);

@@ -7,7 +7,19 @@
 #include "tools/bench/apps/memory_program.hpp"
 #include "tools/bench/apps/tree.hpp"
 
+namespace CLI {
+class App;
+}
+
 namespace tobi_bench {
+
+/// Of ramp.
+struct ramp_sizes {
+  std::string shape = "all";
+  double leaf_s = 0.05;
+  std::uint64_t leaves = 0;  // as many as workers
+  bool busy = false;         // else they sleep
+};
 
 struct arguments {
   std::string app;  // fib, btc, uts, nqueens, pfor, recpfor, lcs, cilksort; those of memory.hpp; or a measurement
@@ -23,7 +35,7 @@ struct arguments {
   bool progress = false;
   bool efficiency = false;
 
-  bool measure = false;         // frames, fork-cost, space, steal-breakdown
+  bool measure = false;         // frames, fork-cost, space, steal-breakdown, ramp
   std::uint64_t n = 0;          // fib, nqueens; pfor, recpfor: iterations; lcs: bytes; cilksort: elements
   std::uint64_t k = 5;          // pfor, recpfor: loops
   double m = 10;                // pfor, recpfor: microseconds an iteration
@@ -37,7 +49,11 @@ struct arguments {
   std::string tree_name;  // empty: own flags
   tree shape;
   memory_sizes memory;  // of the programs on global memory
+  ramp_sizes ramp;
 };
+
+/// Adds the subcommand of ramp, whose answers go to A.
+CLI::App* add_ramp(CLI::App& app, arguments& a);
 
 /// Never returns on a bad argument: one sentence on standard error, status 2.
 arguments parse(int argc, char** argv);

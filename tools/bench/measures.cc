@@ -137,6 +137,7 @@ int measure_fork_cost(const arguments& a) {
 int run_measure(const arguments& a) {
   if (a.app == "frames") return measure_frames(a);
   if (a.app == "fork-cost") return measure_fork_cost(a);
+  if (a.app == "ramp") return measure_ramp(a);
   return a.app == "space" ? measure_space(a) : measure_breakdown(a);
 }
 

@@ -9,5 +9,7 @@ namespace tobi_bench {
 int measure_space(const arguments& a);
 /// The phases of a steal, for each deque.
 int measure_breakdown(const arguments& a);
+/// Time in leaves of programs of a few long leaves, by shape.
+int measure_ramp(const arguments& a);
 
 }  // namespace tobi_bench

@@ -16,7 +16,7 @@ nlohmann::ordered_json stats_of(const tobi::statistics& s);
 /// with TOBI_STATS=1 only.
 nlohmann::ordered_json global_of(const tobi::global_statistics& g, double worker_seconds);
 
-/// frames, fork-cost, space, steal-breakdown. The exit status.
+/// frames, fork-cost, space, steal-breakdown, ramp. The exit status.
 int run_measure(const arguments& a);
 
 /// One measurement of one peer in this process: prints its seconds.

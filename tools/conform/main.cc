@@ -11,6 +11,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
 #include "tests/conformance/rules.hpp"
+#include "transports/meeting.hpp"
 #include "transports/wrap/wrap.hpp"
 
 namespace {
@@ -53,6 +54,8 @@ stage set_up(bootstrap::bootstrap& job, transports::transport& fabric) {
     s.keys.push_back(theirs);
   }
   if (fabric.connect(addresses) != status::ok) base::fatal("connecting failed.");
+  transports::meeting_over meet(job);
+  fabric.measure(meet);
   s.move_while_waiting();
   for (int r = 0; r < job.size(); ++r) {
     transports::region_id id = 0;

@@ -26,10 +26,12 @@ json capabilities_json(const transports::capabilities& c) {
           {"wait_fd", c.wait_fd},
           {"peer_errors", c.peer_errors},
           {"pins", c.pins},
+          {"any_thread", c.any_thread},
           {"amo_scope", scopes[static_cast<std::size_t>(c.scope)]},
           {"chain_max", c.chain_max},
           {"inline_max", c.inline_max},
           {"put_max", c.put_max},
+          {"peers_max", c.peers_max},
           {"msg_max", c.msg_max},
           {"alignment", c.alignment}};
 }

@@ -15,6 +15,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
 #include "tools/info/probe.hpp"
+#include "transports/meeting.hpp"
 
 namespace tobi_info {
 
@@ -73,6 +74,7 @@ class pair {
   bool initiates() const { return job_->rank() == 0; }
   bool sleeps() const { return job_->rank() == 1; }
   const transports::capabilities& caps() const { return fabric_->caps(); }
+  std::string describe() const { return fabric_->describe(); }
   void finish() { job_->finalize(); }
 
   /// Connections and buffers are made on first use: that is not what is measured.
@@ -114,6 +116,8 @@ void pair::connect() {
     addresses.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
   need(fabric_->connect(addresses), "connecting");
+  transports::meeting_over meet(*job_);
+  fabric_->measure(meet);
   const int peer = job_->rank() == 0 ? 1 : 0;
   std::memcpy(&key, job_->get(peer, "key").data(), sizeof key);
   need(fabric_->attach(peer, key, region_), "attaching the other's memory");
@@ -203,6 +207,12 @@ void measure(const transports::registry_entry& entry, const job_here& job, const
       step{"amo", {atomic, false, 0, near_half, nullptr, 8, 1, 0}, can.fetch_add || can.compare_swap}};
   for (const step& s : steps) {
     if (s.claimed) both.warm_up(s.what);
+  }
+  if (both.initiates()) {
+    tell(
+        {{"claims",
+          {{"passive_rma", can.passive_rma}, {"passive_amo", can.passive_amo}, {"needs_progress", can.needs_progress}}},
+         {"describe", both.describe()}});
   }
   int index = 0;
   for (const step& s : steps) {

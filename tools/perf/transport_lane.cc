@@ -4,6 +4,7 @@
 
 #include "libcore/base/log.hpp"
 #include "tools/perf/lane.hpp"
+#include "transports/meeting.hpp"
 
 namespace tobi_perf {
 
@@ -102,6 +103,8 @@ void through_transport::connect() {
     addresses.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
   if (const status got = fabric_.connect(addresses); got != status::ok) give_up(fabric_, "connect", got);
+  tobi::transports::meeting_over meet(s_.job);
+  fabric_.measure(meet);
   if (const status got = fabric_.attach(peer_, theirs, region_); got != status::ok) give_up(fabric_, "attach", got);
 }
 

@@ -87,6 +87,7 @@ int run(const arguments& a) {
   }
   for (const traced& t : traces) print_trace(t);
   print_results({results.begin(), results.begin() + static_cast<std::ptrdiff_t>(measured)});
+  print_ramp(results);
   print_comparisons(papers);
   return 0;
 }

@@ -65,7 +65,7 @@ std::string results_of(const std::vector<line>& lines) {
   };
   bool any = false;
   for (const line& l : lines) {
-    if (!l.contains("app")) continue;
+    if (!l.contains("app") || l.at("app") == "ramp") continue;  // which has a table of its own
     any = true;
     out += fmt::format("<tr><td>{}</td><td>{}</td>", escaped(title_of(l)), escaped(setting_of(l))) + cell(l, "/runs") +
            cell(l, "/seconds") + cell(l, "/result") + cell(l, "/stats/steals_ok") +
@@ -104,6 +104,7 @@ std::string page(const std::vector<traced>& traces, const std::vector<line>& res
     for (const comparison& c : papers) out += comparison_of(c, traces);
   }
   if (const std::string runs = results_of(results); !runs.empty()) out += "<h2>Runs</h2>\n" + runs;
+  if (const std::string ramp = ramp_of(results); !ramp.empty()) out += "<h2>Coarse tasks</h2>\n" + ramp;
   if (const std::string memory = global_memory_of(results); !memory.empty()) out += "<h2>Global memory</h2>\n" + memory;
   if (const std::string ops = operations_of(results); !ops.empty()) out += "<h2>Operations</h2>\n" + ops;
   for (const traced& t : traces) {

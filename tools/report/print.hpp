@@ -18,6 +18,9 @@ void print_trace(const traced& t);
 void print_results(const std::vector<line>& lines);
 void print_comparisons(const std::vector<comparison>& all);
 
+/// Of tobi-bench ramp, a table of times in leaves; "" where there is none.
+void print_ramp(const std::vector<line>& lines);
+std::string ramp_of(const std::vector<line>& lines);
 /// Of runs on global memory, a table and their times as stacked bars; "" where there is none.
 std::string global_memory_of(const std::vector<line>& lines);
 /// The whole page: nothing in it refers to anything outside.

@@ -56,7 +56,7 @@ class mpi_transport final : public transport {
   };
   [[nodiscard]] std::byte* next_slot() noexcept;
   [[nodiscard]] status judge(int code, int rank, const char* doing) noexcept;
-  void measure_passivity();
+  void measure_passivity(const std::vector<int>& nodes);
 
   int rank_;
   int size_;

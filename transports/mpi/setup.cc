@@ -9,6 +9,7 @@
 #include "libcore/base/log.hpp"
 #include "transports/mpi/mpi.hpp"
 #include "transports/mpi/plugin_services.hpp"
+#include "transports/pairing.hpp"
 
 namespace tobi::transports::mpi {
 
@@ -43,7 +44,7 @@ void start_mpi() {
   MPI_Initialized(&started);
   if (started != 0) return;
   int given = 0;
-  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given);
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);  // capabilities::any_thread
   std::atexit([] {
     int ended = 0;
     MPI_Finalized(&ended);
@@ -95,9 +96,12 @@ mpi_transport::mpi_transport(const context& where)
   caps_.scope = amo_scope::domain;
   caps_.reg_any_va = true;
   caps_.needs_progress = true;
+  int threads = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&threads);
+  caps_.any_thread = threads >= MPI_THREAD_SERIALIZED;
   caps_.inline_max = small_bytes;
   caps_.put_max = std::uint64_t{1} << 30;
-  measure_passivity();
+  measure_passivity(where.nodes);
   base::log(base::log_level::info, "mpi: " + describe() + ".");
 }
 
@@ -121,7 +125,7 @@ std::string mpi_transport::describe() const {
 
 // Half of the ranks sleep, the other half use their memory; then the other way round. One that had to wait speaks for
 // all. A slow machine makes the answer "no", which costs polling and is right.
-void mpi_transport::measure_passivity() {
+void mpi_transport::measure_passivity(const std::vector<int>& nodes) {
   caps_.passive_rma = caps_.passive_amo = true;
   if (size_ == 1) return;
   const auto word = std::make_unique<std::uint64_t>(0);
@@ -130,7 +134,7 @@ void mpi_transport::measure_passivity() {
   MPI_Get_address(word.get(), &mine);
   std::vector<MPI_Aint> all(static_cast<std::size_t>(size_));
   MPI_Allgather(&mine, 1, MPI_AINT, all.data(), 1, MPI_AINT, comm_);
-  const int target = (rank_ ^ 1) < size_ ? rank_ ^ 1 : rank_ - 1;
+  const auto [target, sleeps_first] = pair_up(rank_, size_, nodes);
   const MPI_Aint there = all[static_cast<std::size_t>(target)];
   int soon[2] = {1, 1};
   // Once without a clock: the first contact makes connections.
@@ -142,9 +146,9 @@ void mpi_transport::measure_passivity() {
   MPI_Win_flush(target, window_);
   add();
   MPI_Win_flush(target, window_);
-  for (int sleepers = 0; sleepers < 2; ++sleepers) {
+  for (int turn = 0; turn < 2; ++turn) {
     MPI_Barrier(comm_);
-    if (rank_ % 2 == sleepers) {
+    if (sleeps_first == (turn == 0)) {
       const timespec nap{0, nap_ns};
       nanosleep(&nap, nullptr);
     } else {

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "transports/ofi/passive.hpp"
 #include "transports/ofi/provider.hpp"
 #include "transports/transport.hpp"
 
@@ -41,6 +42,7 @@ class ofi_transport final : public transport {
   [[nodiscard]] std::string why_not_registered() const override { return why_not_registered_; }
   [[nodiscard]] std::string address() const override;
   status connect(std::span<const std::string> addresses) override;
+  void measure(meeting& with) override;
   status register_memory(const memory& local, region_key& key) override;
   status deregister_memory(const region_key& key) override;
   status attach(int rank, const region_key& key, region_id& id) override;
@@ -90,7 +92,21 @@ class ofi_transport final : public transport {
     status health = status::ok;
   };
 
+  /// Memory to measure with.
+  struct probe {
+    alignas(64) std::byte target[32u << 10];  // others work on it
+    alignas(64) std::uint64_t counter;
+    alignas(64) std::uint64_t arrives;  // the word that its initiator leaves alone
+    alignas(64) std::byte local[32u << 10];
+  };
+
   void open(const context& where);
+  void start_mover();
+  void claim();
+  void measure_once(meeting& with, int partner, bool sleeps_first, region_id there);
+  [[nodiscard]] std::uint32_t try_partner(int partner, region_id there) noexcept;
+  [[nodiscard]] std::uint64_t patience_ns() const noexcept;
+  [[nodiscard]] bool complete_within(int rank, const op& what, std::uint64_t limit_ns) noexcept;
   [[nodiscard]] bool mode(std::uint64_t bit) const noexcept {
     return (static_cast<std::uint64_t>(info_->domain_attr->mr_mode) & bit) != 0;
   }
@@ -107,7 +123,10 @@ class ofi_transport final : public transport {
 
   int rank_;
   int size_;
+  std::vector<int> nodes_;  // of each rank
+  progress_facts progress_;
   capabilities caps_;
+  std::unique_ptr<probe> probe_;  // outlives the endpoint
   info_list info_;
   handle<fid_fabric> fabric_;
   handle<fid_domain> domain_;

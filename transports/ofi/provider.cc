@@ -137,12 +137,12 @@ std::vector<device> devices() {
     if (std::any_of(rows.begin(), rows.end(), [&](const device& d) { return d.name == name; })) continue;
     std::string ignored;
     const bool atomics = ask(rma | FI_ATOMIC, name, ignored) != nullptr;
-    rows.push_back(
-        {name,
-         std::string(atomics ? "atomics" : "no atomics (software ones)") + ", " +
-             (i->domain_attr->data_progress == FI_PROGRESS_AUTO ? "moves by itself" : "the target must poll") +
-             (automatic(*i) ? "" : ", only when named"),
-         ""});
+    rows.push_back({name,
+                    std::string(atomics ? "atomics" : "no atomics (software ones)") + ", " +
+                        (i->domain_attr->data_progress == FI_PROGRESS_AUTO ? "says that it moves by itself"
+                                                                           : "says that it moves when workers poll") +
+                        (automatic(*i) ? "" : ", only when named"),
+                    ""});
   }
   // Everything else that this libfabric knows, and cannot serve here.
   fi_info* everything = nullptr;

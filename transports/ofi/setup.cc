@@ -34,11 +34,6 @@ std::uint64_t checksum(const key_content& c) noexcept {
 
 constexpr std::uint64_t access_all = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
-std::string progress_words(const fi_info& info, bool thread) {
-  if (info.domain_attr->data_progress == FI_PROGRESS_AUTO) return "moves by itself";
-  return thread ? "moved by a thread of each worker (TOBI_OFI_PROGRESS)" : "moves when workers poll";
-}
-
 // libfabric's shm provider has a file in /dev/shm for each endpoint, PID:UID:NUMBER, and cannot remove it when its
 // process is killed. Peers map it when they first talk to it, so it cannot lose its name before. What processes of this
 // user have left that are gone, the next endpoint removes.
@@ -88,11 +83,8 @@ void ofi_transport::cannot(const char* what, long error) const {
 }
 
 ofi_transport::ofi_transport(const context& where, choice chosen)
-    : rank_(where.rank), size_(where.size), info_(std::move(chosen.info)) {
+    : rank_(where.rank), size_(where.size), nodes_(where.nodes), info_(std::move(chosen.info)) {
   open(where);
-  const bool thread = where.settings.ofi_progress == base::progress_mode::thread;
-  const bool automatic = info_->domain_attr->data_progress == FI_PROGRESS_AUTO;
-  caps_.passive_rma = automatic || thread;
   caps_.pins = info_->domain_attr->mr_mode & FI_MR_ALLOCATED;
   caps_.reg_any_va = true;
   caps_.inline_max = small_bytes;
@@ -106,25 +98,37 @@ ofi_transport::ofi_transport(const context& where, choice chosen)
     caps_.fetch_add = has(FI_SUM, FI_FETCH_ATOMIC);
     caps_.compare_swap = has(FI_CSWAP, FI_COMPARE_ATOMIC);
     caps_.scope = caps_.compare_swap ? amo_scope::domain : amo_scope::none;
-    caps_.passive_amo = caps_.passive_rma && caps_.compare_swap;
   }
-  if (thread && !automatic) {
-    mover_ = std::thread([this] {
-      // Reading no entries moves the provider and leaves the completions to the worker.
-      while (!stop_mover_.load(std::memory_order_relaxed)) {
-        fi_cq_read(cq_.get(), nullptr, 0);
-        const timespec pause{0, 20'000};
-        nanosleep(&pause, nullptr);
-      }
-    });
-  }
+  progress_.wanted = where.settings.ofi_progress;
+  progress_.says_automatic = info_->domain_attr->data_progress == FI_PROGRESS_AUTO;
+  progress_.atomics = caps_.compare_swap;
+  if (progress_.wanted == base::progress_mode::thread && !progress_.says_automatic) start_mover();
+  claim();
   base::log(base::log_level::info, "ofi: " + describe() + ".");
+}
+
+void ofi_transport::start_mover() {
+  progress_.thread = true;
+  mover_ = std::thread([this] {
+    // Reading no entries moves the provider and leaves the completions to the worker.
+    while (!stop_mover_.load(std::memory_order_relaxed)) {
+      fi_cq_read(cq_.get(), nullptr, 0);
+      const timespec pause{0, 20'000};
+      nanosleep(&pause, nullptr);
+    }
+  });
+}
+
+void ofi_transport::claim() {
+  const progress_claims now = claims_of(progress_);
+  caps_.passive_rma = now.passive_rma;
+  caps_.passive_amo = now.passive_amo;
+  caps_.needs_progress = now.needs_progress;
 }
 
 std::string ofi_transport::describe() const {
   return std::string("provider ") + info_->fabric_attr->prov_name + ", domain " + info_->domain_attr->name + ", " +
-         progress_words(*info_, mover_.joinable() || caps_.passive_rma) +
-         (caps_.compare_swap ? ", the provider's atomics" : "");
+         std::string(claims_of(progress_).words) + (caps_.compare_swap ? ", the provider's atomics" : "");
 }
 
 void ofi_transport::open(const context& where) {

@@ -51,10 +51,23 @@ route_transport::route_transport(const context& where, std::unique_ptr<transport
   for (int r = 0; r < size_; ++r) is_near_.push_back(where.node_of(r) == where.node_of(where.rank));
   caps_.direct_map = true;
   caps_.reg_any_va = false;
+  caps_.any_thread = caps_.any_thread && near_->caps().any_thread;
   caps_.inline_max = std::min(caps_.inline_max, near_->caps().inline_max);
   caps_.chain_max = std::min(caps_.chain_max, near_->caps().chain_max);
   caps_.put_max = std::min(caps_.put_max, near_->caps().put_max);
+  // Neighbours take their share where atomics on their words go through the network.
+  if (caps_.peers_max != 0 && !near_atomics_) {
+    const auto near_ranks = static_cast<std::uint32_t>(std::count(is_near_.begin(), is_near_.end(), 1)) - 1;
+    caps_.peers_max = caps_.peers_max > near_ranks ? caps_.peers_max - near_ranks : 1;
+  }
   base::log(base::log_level::info, "route: " + describe() + ".");
+}
+
+void route_transport::measure(meeting& with) {
+  far_->measure(with);
+  caps_.passive_rma = far_->caps().passive_rma;
+  caps_.passive_amo = far_->caps().passive_amo;
+  caps_.needs_progress = far_->caps().needs_progress;
 }
 
 std::string route_transport::describe() const {

@@ -59,6 +59,7 @@ amo_transport::amo_transport(const context& where, const factory& make)
   caps_.reg_any_va = caps_.reg_any_va && !place_.by_node();  // another process is to map it
   caps_.chain = false;                                       // an operation underneath and a message are not ordered
   caps_.chain_max = 1;
+  if (caps_.peers_max != 0) caps_.peers_max = std::max(1u, caps_.peers_max / 2);  // for what is asked, and for replies
   transport& servers = place_.by_thread() ? *server_inner_ : *inner_;
   if (place_.is_server(rank_)) server_ = std::make_unique<amo_server>(servers, rank_, size_, memory_);
   if (place_.by_node()) directory_ = std::make_unique<region_directory>();
@@ -112,6 +113,12 @@ status amo_transport::connect(std::span<const std::string> addresses) {
   }
   if (s == status::ok && place_.by_thread()) start_thread();
   return s;
+}
+
+void amo_transport::measure(meeting& with) {
+  inner_->measure(with);
+  caps_.passive_rma = inner_->caps().passive_rma;
+  caps_.needs_progress = inner_->caps().needs_progress;
 }
 
 void amo_transport::start_thread() {

@@ -33,6 +33,7 @@ class amo_transport final : public transport {
   [[nodiscard]] std::string why_not_registered() const override { return inner_->why_not_registered(); }
   [[nodiscard]] std::string address() const override;
   status connect(std::span<const std::string> addresses) override;
+  void measure(meeting& with) override;
   status register_memory(const memory& local, region_key& key) override;
   status deregister_memory(const region_key& key) override;
   status attach(int rank, const region_key& key, region_id& id) override;

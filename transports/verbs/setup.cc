@@ -119,6 +119,9 @@ verbs_transport::verbs_transport(const context& where, opened device)
   caps_.pins = true;
   caps_.inline_max = small_bytes;
   caps_.put_max = device_.port_attributes.max_msg_sz;
+  // One connection is to itself where a worker's own words change through the device.
+  caps_.peers_max =
+      static_cast<std::uint32_t>(std::max<std::size_t>(1, most_links_ - (caps_.scope == amo_scope::domain ? 1 : 0)));
   base::log(base::log_level::info, "verbs: " + describe() + ".");
 }
 
@@ -132,6 +135,7 @@ std::string verbs_transport::describe() const {
 }
 
 verbs_transport::~verbs_transport() {
+  base::log(base::log_level::debug, "verbs: made " + std::to_string(opened_) + " connections.");
   wireup_.reset();
   links_.clear();
 }
@@ -213,6 +217,7 @@ status verbs_transport::open_link(int rank, link& l) noexcept {
   }
   inline_bytes_ = std::min<std::uint32_t>(init.cap.max_inline_data, small_bytes);
   ++open_links_;
+  ++opened_;
   l.token = next_token_;
   next_token_ += 2;  // stays odd: 0 is no token
   l.psn = (l.token * 40503u) & 0xffffff;

@@ -127,6 +127,7 @@ class verbs_transport final : public transport {
   std::string why_not_registered_;
   std::vector<link> links_;
   std::size_t open_links_ = 0;
+  std::uint64_t opened_ = 0;    // since the start
   std::deque<notice> arrived_;  // from queue pairs that were closed before poll_notice came to them
   std::uint32_t next_token_;
   std::uint64_t uses_ = 0;

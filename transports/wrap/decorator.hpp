@@ -18,6 +18,7 @@ class decorator : public transport {
   [[nodiscard]] std::string why_not_registered() const override { return inner_->why_not_registered(); }
   [[nodiscard]] std::string address() const override { return inner_->address(); }
   status connect(std::span<const std::string> addresses) override { return inner_->connect(addresses); }
+  void measure(meeting& with) override { inner_->measure(with); }
   status register_memory(const memory& local, region_key& key) override { return inner_->register_memory(local, key); }
   status deregister_memory(const region_key& key) override { return inner_->deregister_memory(key); }
   status attach(int rank, const region_key& key, region_id& id) override { return inner_->attach(rank, key, id); }
@@ -44,7 +45,6 @@ std::unique_ptr<transport> make_stats(std::unique_ptr<transport> inner, const co
 std::unique_ptr<transport> make_trace(std::unique_ptr<transport> inner, const context& where);
 std::unique_ptr<transport> make_fault(std::unique_ptr<transport> inner, const context& where);
 /// One call at a time.
-std::unique_ptr<transport> make_locked(std::unique_ptr<transport> inner);
 /// "" or what is wrong with TOBI_FAULT.
 std::string check_fault(const base::settings& in_force);
 

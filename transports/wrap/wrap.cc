@@ -66,7 +66,6 @@ std::unique_ptr<transport> wrap(std::unique_ptr<transport> inner, const context&
     inner = find(item)->make(std::move(inner), where);
     return "";
   });
-  if (where.settings.release_thread) inner = wrapping::make_locked(std::move(inner));
   return inner;
 }
 

@@ -1,0 +1,30 @@
+#include "arch/heavy_fence.hpp"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+namespace tobi::arch {
+
+namespace {
+
+long membarrier(int command) noexcept { return syscall(SYS_membarrier, command, 0, 0); }
+
+}  // namespace
+
+std::string prepare_heavy_fence() {
+  if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0) return "";
+  return std::string("the kernel refuses membarrier (") + std::strerror(errno) + ")";
+}
+
+void heavy_fence() noexcept {
+  // The caller's own side, also for ThreadSanitizer, which knows nothing of the system call.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+}  // namespace tobi::arch

@@ -128,6 +128,7 @@ void job::take_core() {
   if (machine.cpu_quota > 0) cores = std::min(cores, static_cast<std::size_t>(std::ceil(machine.cpu_quota)));
   cores_here_ = static_cast<int>(cores);
   crowded_ = bootstrap_->local_peers().size() > cores;
+  workers_a_core_ = static_cast<unsigned>((bootstrap_->local_peers().size() + cores - 1) / cores);
   if (neighbours > machine.cores.size()) return;
 
   core_ = machine.cores[place];
@@ -322,6 +323,7 @@ void job::start_worker() {
                               !serves_only(),
                               crowded_,
                               cores_here_,
+                              workers_a_core_,
                               std::move(near)});
 }
 

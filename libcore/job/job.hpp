@@ -121,7 +121,8 @@ class job {
   std::vector<int> servers_;                // ranks that run no tasks
   std::vector<int> hosts_;                  // of each rank: its real node, which TOBI_NODES does not change
   int cores_here_ = 1;                      // of this node, for all of its workers
-  bool crowded_ = false;                    // more workers here than cores: those that wait give theirs away
+  unsigned workers_a_core_ = 1;
+  bool crowded_ = false;  // more workers here than cores: those that wait give theirs away
 };
 
 /// The job of this process, or null.

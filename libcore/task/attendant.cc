@@ -71,7 +71,9 @@ void attendant::live() noexcept {
   const std::atomic_ref busy(window_.busy);
   std::uint64_t silent_since = 0;
   std::uint64_t last_sign = 0;
-  std::uint64_t pause_ns = habits_.looks ? latest_ns : 0;
+  const std::uint64_t soonest = soonest_ns * (habits_.crowd + 1) / 2;
+  const std::uint64_t latest = std::max(latest_ns, soonest);
+  std::uint64_t pause_ns = habits_.looks ? latest : 0;
   for (;;) {
     sleep(pause_ns);
     if (stopping_.load(std::memory_order_relaxed)) return;
@@ -81,7 +83,7 @@ void attendant::live() noexcept {
       const std::uint64_t sign = worker_.sign_of_life();
       if (sign != last_sign || busy.load(std::memory_order_relaxed) == 0) silent_since = now;
       last_sign = sign;
-      pause_ns = std::clamp((now - silent_since) / share_of_silence, soonest_ns, latest_ns);
+      pause_ns = std::clamp((now - silent_since) / share_of_silence, soonest, latest);
       if (silent_since == now && !was_called) continue;
     }
     // A worker that is inside serves thieves itself.

@@ -27,6 +27,7 @@ class attendant {
   struct habits {
     bool polls_transport;  // the transport stands still unless it is polled
     bool looks;            // not all thieves can call
+    unsigned crowd;        // workers a core: all of their attendants may look
   };
   /// Of W, whose window is WINDOW. Both outlive it. It may visit from now on.
   attendant(worker& w, steal_window& window, const habits& chosen);

@@ -51,6 +51,7 @@ struct alignas(64) steal_window {
   // Thieves of the same host alone.
   std::uint64_t rung_ns;    // when the bell was rung
   std::uint32_t attendant;  // attending; a futex
+  std::uint32_t looks_far;  // in the window of a node's first rank: how many of its sleepers try other nodes right now
 };
 static_assert(offsetof(steal_window, slot) == 128);
 inline constexpr std::size_t window_line_bytes = offsetof(steal_window, ack);

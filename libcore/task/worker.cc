@@ -68,9 +68,13 @@ void worker::start(const worker_parts& parts) {
   incoming_image_.start(*parts.net, *parts.images);
   still_.start(*parts.net, *parts.board, *parts.objects, parts.runs_tasks ? sched_.get() : nullptr);
   std::erase_if(parts_.near, [&](int rank) { return parts.net->mapped(rank) == nullptr; });
+  const int first = parts_.near.empty() ? parts.net->rank() : std::min(parts.net->rank(), parts_.near.front());
+  auto* const window_of_first = reinterpret_cast<steal_window*>(
+      first == parts.net->rank() ? reinterpret_cast<std::byte*>(parts.window)
+                                 : parts.net->mapped(first) + parts.net->here(parts.window).offset());
   lookout_.start(*deque_, *parts.choice, parts_.near,
                  parts_.near.size() + 1 < static_cast<std::size_t>(parts.net->size()), parts.cores,
-                 static_cast<std::uint64_t>(parts.net->rank()) + 1);
+                 window_of_first->looks_far, static_cast<std::uint64_t>(parts.net->rank()) + 1);
   if (!parts.choice->none()) start_attendant();
 }
 
@@ -82,8 +86,8 @@ void worker::start_attendant() {
     return;
   }
   const bool all_can_call = parts_.near.size() + 1 == static_cast<std::size_t>(parts_.net->size());
-  attendant_ =
-      std::make_unique<attendant>(*this, *parts_.window, attendant::habits{must_poll_, must_poll_ || !all_can_call});
+  attendant_ = std::make_unique<attendant>(
+      *this, *parts_.window, attendant::habits{must_poll_, must_poll_ || !all_can_call, parts_.workers_a_core});
 }
 
 void worker::stop() noexcept {
@@ -252,13 +256,14 @@ void worker::count_resumed(std::uint64_t resumable_ns) noexcept {
 steal_result worker::steal(stolen& got) {
   if (parts_.incoming != nullptr) parts_.incoming->collect();
   if (parts_.choice->none()) return steal_result::empty;
-  const int victim = sleeps_ ? lookout_.next() : parts_.choice->next();
+  const int victim = sleeps_ || parts_.oversubscribed ? lookout_.next() : parts_.choice->next();
   if (victim < 0) return steal_result::empty;
   const std::uint64_t begin_ns = arch::now_ns();
   const std::uint64_t trips = parts_.net->round_trips();
   got.image = &incoming_image_;
   if (tracing != nullptr) tracing->steal_begins(begin_ns);
   const steal_result result = deque_->steal(victim, got);
+  lookout_.tried();
   got.victim = victim;
   if (result == steal_result::taken || result == steal_result::context) sleeps_ = false;
   switch (result) {

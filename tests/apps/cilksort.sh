@@ -38,8 +38,6 @@ for nodes in 1 2; do
   launched "four workers on $nodes nodes sort over Open MPI" TOBI_NODES=$nodes TOBI_TRANSPORT=mpi TOBI_BOOTSTRAP=mpi -- mpirun.openmpi --oversubscribe -n 4
   launched "four workers on $nodes nodes sort over MPICH" TOBI_NODES=$nodes TOBI_TRANSPORT=mpi -- mpiexec.mpich -n 4
 done
-sorts 'with a thread for releases' TOBI_NODES=2 TOBI_TRANSPORT=sim TOBI_RELEASE_THREAD=1 -- --workers 4 --n 100000 --cutoff 500
-sorts 'with a thread for releases, over libfabric' TOBI_NODES=2 TOBI_TRANSPORT=ofi 'TOBI_OFI_PROVIDER=tcp;ofi_rxm' TOBI_RELEASE_THREAD=1 -- --workers 2 --n 100000 --cutoff 4000
 sorts 'while overlapping checkouts are looked for' TOBI_NODES=2 TOBI_TRANSPORT=sim TOBI_DEBUG_GLOBAL=1 -- --workers 4 --n 20000 --cutoff 500
 for sched in continuation_stalling child_full child_rtc; do
   sorts "$sched sorts on two nodes" TOBI_NODES=2 TOBI_TRANSPORT=sim TOBI_SCHED=$sched -- --workers 4 --n 100000 --cutoff 500

@@ -46,7 +46,6 @@ for TOBI_CACHE_POLICY in none write_through write_back write_back_lazy; do
   done
 done
 unset TOBI_CACHE_POLICY
-TOBI_RELEASE_THREAD=1 rule "verbs: cilksort with a thread for releases" verified cilksort --n 20000 --cutoff 2000 --workers 2
 unset TOBI_NODES TOBI_BLOCK_SIZE TOBI_CACHE_SIZE
 leaf() { run "$BIN/../tests/long_leaf_job_test" --gtest_also_run_disabled_tests --gtest_filter='*OverVerbs' && says 'PASSED.* 1 test'; }
 rule "verbs: a leaf that never polls stops no thief" leaf

@@ -10,10 +10,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "arch/context.hpp"
 #include "arch/cpu.hpp"
+#include "libcore/task/window.hpp"
 #include "tobi/statistics.hpp"
 
 namespace tobi::tasks {
@@ -88,7 +90,7 @@ class deque {
   /// until the owner runs something again.
   [[nodiscard]] virtual std::uint64_t claimed() noexcept = 0;
   /// Where this worker shows suspended tasks that can run: steal() of the others looks there too.
-  [[nodiscard]] virtual std::uint64_t& ready_word() noexcept = 0;
+  [[nodiscard]] virtual std::span<std::uint64_t, ready_words> shown_lists() noexcept = 0;
 
   // --- thief: its own region is empty and quiet ------------------------------------------------------
   /// In which phase of a steal the frames come.

@@ -36,7 +36,7 @@ class fabric {
 
   [[nodiscard]] transports::region_id heap(int rank) { return peer(rank).heap; }
   [[nodiscard]] transports::region_id stack(int rank) { return peer(rank).stack; }
-  /// The start of the heap region of a worker whose memory is mapped here, or null.
+  /// The start of the heap region of a worker whose memory is mapped here, so that nobody waits for a get; or null.
   [[nodiscard]] std::byte* mapped(int rank) { return transport_.map(peer(rank).heap); }
 
   /// An object of this worker's heap.
@@ -46,8 +46,10 @@ class fabric {
   }
   [[nodiscard]] bool is_local(location where) const noexcept { return where.rank() == rank_; }
   [[nodiscard]] std::uint64_t heap_bytes() const noexcept { return heap_bytes_; }
-  /// Whether nobody waits for a get from RANK, because its memory is mapped here.
-  [[nodiscard]] bool is_mapped(int rank) { return transport_.map(heap(rank)) != nullptr; }
+  /// Whether BYTES at WHERE are in somebody's heap region, so that they can be got.
+  [[nodiscard]] bool can_be(location where, std::uint64_t bytes) const noexcept {
+    return where.rank() < size() && where.offset() <= heap_bytes_ && bytes <= heap_bytes_ - where.offset();
+  }
   /// Whether so many operations can be one chain.
   [[nodiscard]] bool chains(std::size_t ops) const noexcept { return transport_.caps().chain_max >= ops; }
 

@@ -21,7 +21,7 @@ std::uint64_t incoming_image::guess(location where) const noexcept {
 }
 
 bool incoming_image::is_worth_asking(location where) {
-  return !net_->is_local(where) && !net_->is_mapped(where.rank());
+  return !net_->is_local(where) && net_->mapped(where.rank()) == nullptr;
 }
 
 op incoming_image::ask(location where) {

@@ -123,14 +123,17 @@ void worker::wake(location record, std::uint64_t waiters) {
 
 // For the tracer alone: each task of the list can go on now.
 void worker::trace_ready(std::uint64_t waiters) {
-  for (std::uint64_t w = waiters; w != 0;) {
-    const location where{w & ~location_tags};
+  std::vector<std::uint64_t> lists{waiters};
+  while (!lists.empty()) {
+    const std::uint64_t list = lists.back();
+    const location where{list & ~location_tags};
+    lists.pop_back();
     tracing->ready(where.word);
-    std::uint64_t next = 0;
-    if ((w & waiter_has_next) != 0) {
-      parts_.net->get({where.rank(), where.offset() + offsetof(image, next)}, &next, sizeof next);
+    waiter_links before{};
+    parts_.net->get({where.rank(), where.offset() + offsetof(image, before)}, &before, sizeof before);
+    for (const std::uint64_t rest : before.rest(list)) {
+      if (rest != 0) lists.push_back(rest);
     }
-    w = next;
   }
 }
 

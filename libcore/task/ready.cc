@@ -9,31 +9,42 @@ namespace tobi::tasks {
 using transports::op;
 using transports::op_kind;
 
-void ready_contexts::start(fabric& net, std::uint64_t& shown, bool thieves) noexcept {
+void ready_contexts::start(fabric& net, std::span<std::uint64_t, ready_words> shown, bool thieves) noexcept {
   net_ = &net;
-  word_ = &shown;
-  word_here_ = net.here(&shown);
+  words_ = shown.data();
+  first_here_ = net.here(words_);
   thieves_ = thieves;
   lists_.clear();
+  shown_ = 0;
   claimed_ = 0;
-  shown_ = false;
+  for (bool& f : filled_) f = false;
 }
 
-std::uint64_t ready_contexts::load() const noexcept {
+std::uint64_t ready_contexts::load(std::size_t index) const noexcept {
   // Relaxed: only the value counts here, what lies behind it is read after a compare-and-swap.
-  return std::atomic_ref(*word_).load(std::memory_order_relaxed);
+  return std::atomic_ref(words_[index]).load(std::memory_order_relaxed);
+}
+
+void ready_contexts::thief_was_at(std::size_t index) noexcept {
+  filled_[index] = false;
+  ++claimed_;
+  --shown_;
 }
 
 void ready_contexts::show_oldest() noexcept {
-  if (shown_) {
-    if (load() != 0) return;
-    shown_ = false;
-    ++claimed_;
+  for (std::size_t i = 0; i < ready_words && !lists_.empty(); ++i) {
+    if (filled_[i]) {
+      if (load(i) != 0) continue;
+      thief_was_at(i);
+    }
+    // Only this worker fills the word, so this cannot fail. Its release hands on what the images' writers released to
+    // us.
+    net_->compare_swap(here(i), 0, lists_.front());
+    lists_.pop_front();
+    filled_[i] = true;
+    ++shown_;
+    last_filled_ = i;
   }
-  // Only this worker fills the word, so this cannot fail. Its release hands on what the images' writers released to us.
-  net_->compare_swap(word_here_, 0, lists_.front());
-  lists_.pop_front();
-  shown_ = true;
 }
 
 std::uint64_t ready_contexts::take() noexcept {
@@ -42,11 +53,17 @@ std::uint64_t ready_contexts::take() noexcept {
     lists_.pop_back();
     return newest;
   }
-  if (!shown_) return 0;
-  shown_ = false;
-  const std::uint64_t seen = load();
-  if (seen != 0 && net_->compare_swap(word_here_, seen, 0) == seen) return seen;
-  ++claimed_;
+  for (std::size_t back = 0; shown_ != 0 && back < ready_words; ++back) {
+    const std::size_t i = (last_filled_ + ready_words - back) % ready_words;
+    if (!filled_[i]) continue;
+    const std::uint64_t seen = load(i);
+    if (seen != 0 && net_->compare_swap(here(i), seen, 0) == seen) {
+      filled_[i] = false;
+      --shown_;
+      return seen;
+    }
+    thief_was_at(i);
+  }
   return 0;
 }
 

@@ -6,7 +6,7 @@
 // Whoever comes second sees the other: the joiner finds the bit and goes on, the child finds the waiter, whom its own
 // addition has left in the word, and resumes it. The paper's joiner first puts its context's location and then does
 // fetch-and-add; with the location inside the word that is one operation. Several waiters of a future form a list
-// through their contexts.
+// through their contexts (waiters.hpp).
 //
 // Invariants: word goes 0 -> waiter* -> done and never back, so each waiter is resumed exactly once: by the one
 // fetch-and-add that found no done bit. The value is written before the bit (same chain, or a release). A record is
@@ -28,12 +28,14 @@
 #include <cstring>
 #include <string>
 
+#include "libcore/task/waiters.hpp"
+
 namespace tobi::tasks {
 
 inline constexpr std::uint64_t record_done = 1;       // what a completion adds
 inline constexpr std::uint64_t completions = 3;       // where it is counted
-inline constexpr std::uint64_t waiter_has_next = 4;   // tag on a waiter's location: another one waits behind it
-inline constexpr std::uint64_t waiter_is_finish = 8;  // tag: not a task waits but a finish (finishes.cc)
+inline constexpr std::uint64_t waiter_is_finish = 8;  // tag on a location: not a task waits but a finish (finishes.cc)
+static_assert((completions & one_tree) == 0 && (waiter_is_finish & one_tree) == 0);
 inline constexpr std::uint64_t location_tags = 15;
 
 [[nodiscard]] constexpr bool is_done(std::uint64_t word) noexcept { return (word & completions) != 0; }
@@ -71,10 +73,10 @@ struct alignas(16) image {
   std::uint64_t sp;
   std::uint64_t bytes;
   std::uint64_t die_record;   // where the task that ends at the top of these frames completes
-  std::uint64_t next;         // the next waiter of the same record, or 0
   std::uint64_t waiting_for;  // the record, or 0
   std::uint64_t finish;       // the one around the task
   std::uint64_t mark;         // image_mark, and its own location: what this object is, for who looks over all of them
+  waiter_links before;        // who waits for the same record
 };
 inline constexpr std::uint64_t image_mark = 0x746f62692d696d67;  // "tobi-img"
 

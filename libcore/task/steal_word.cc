@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <limits>
 
 #include "arch/clock.hpp"
 #include "arch/heavy_fence.hpp"
-#include "libcore/task/ready.hpp"
 #include "libcore/task/trace.hpp"
 
 namespace tobi::tasks {
@@ -237,17 +237,13 @@ bool steal_word::quiet() const noexcept {
 
 std::uint64_t steal_word::claimed() noexcept { return window_word::unpack(load_word()).top; }
 
-steal_result steal_word::take_context(int victim, stolen& got) {
-  const transports::region_id heap = net_.heap(victim);
-  const std::uint64_t at = word_here_.offset();
-  if (!claim_list(net_, {victim, at + offsetof(steal_window, ready)}, line_.ready, got)) {
-    return steal_result::lost_race;
-  }
-  if (line_.busy != 0) {  // there may be more of them, which the owner shows at its next fork
-    const op ring_bell{
-        op_kind::put, false, heap, at + offsetof(steal_window, doorbell), const_cast<std::uint8_t*>(&rung), 1, 0, 0};
-    net_.post(victim, {&ring_bell, 1});
-  }
+// SHOWN: so many lists were there.
+steal_result steal_word::take_context(int victim, std::size_t shown, stolen& got) {
+  const std::size_t index = choice_.of(line_.ready, shown, net_.rank());
+  const std::uint64_t at = word_here_.offset() + offsetof(steal_window, ready) + index * sizeof(std::uint64_t);
+  if (!claim_list(net_, {victim, at}, line_.ready[index], got)) return steal_result::lost_race;
+  // There may be more of them than there are words. The owner shows them while the next thief still has one to take.
+  if (shown <= 2 && line_.busy != 0 && (line_.doorbell & 0xff) == 0) ring_bell(victim);
   return steal_result::context;
 }
 
@@ -287,7 +283,9 @@ bool steal_word::insist(int victim) {
 sight steal_word::glance(int victim) {
   auto* window = reinterpret_cast<steal_window*>(net_.mapped(victim) + word_here_.offset());
   const auto now = [](std::uint64_t& word) { return atomic(word).load(std::memory_order_relaxed); };
-  if (now(window->ready) != 0 || window_word::unpack(now(window->word)).size() != 0) return sight::work;
+  const bool lists = std::any_of(std::begin(window->ready), std::end(window->ready),
+                                 [&](std::uint64_t& word) { return now(word) != 0; });
+  if (lists || window_word::unpack(now(window->word)).size() != 0) return sight::work;
   return now(window->busy) != 0 ? sight::busy : sight::nothing;
 }
 
@@ -302,7 +300,7 @@ steal_result steal_word::attempt(int victim, stolen& got, bool insisted) {
   net_.complete(victim);
 
   // First what its owner has put aside: the frames of its forks it can run itself at no cost.
-  if (line_.ready != 0) return take_context(victim, got);
+  if (const std::size_t shown = lists_in(line_.ready); shown != 0) return take_context(victim, shown, got);
   const window_word w = window_word::unpack(line_.word);
   if (w.size() == 0) {
     if (line_.busy == 0) return steal_result::empty;

@@ -13,7 +13,7 @@
 //
 // Thief, two dependent round trips, three where there are no chains:
 //   1. get the window's line. Nothing there: ring the bell if the victim is busy, and give up: nothing was changed.
-//      A list of suspended tasks there: take it (ready.hpp), which is another matter than the steps below.
+//      Lists of suspended tasks there: take one (ready.hpp), which is another matter than the steps below.
 //   2. one chain: compare-and-swap W (top+1, tag+1), and behind it get the entry again, and the frames that the first
 //      reading named, to the same addresses here. The second reading is the one that counts: an index that was taken
 //      back and published anew may have been read as it was before. Where they differ, which is rare, the frames are
@@ -33,6 +33,7 @@
 
 #include "libcore/task/deque.hpp"
 #include "libcore/task/fabric.hpp"
+#include "libcore/task/ready.hpp"
 #include "libcore/task/window.hpp"
 
 namespace tobi::tasks {
@@ -74,13 +75,13 @@ class steal_word final : public deque {
   [[nodiscard]] std::uint64_t die_record() const noexcept override { return newest_record_; }
   [[nodiscard]] bool quiet() const noexcept override;
   [[nodiscard]] std::uint64_t claimed() noexcept override;
-  [[nodiscard]] std::uint64_t& ready_word() noexcept override { return window_.ready; }
+  [[nodiscard]] std::span<std::uint64_t, ready_words> shown_lists() noexcept override { return window_.ready; }
   [[nodiscard]] steal_phase copying() const noexcept override { return steal_phase::steal; }
   steal_result steal(int victim, stolen& got) override;
   [[nodiscard]] sight glance(int victim) override;
 
  private:
-  steal_result take_context(int victim, stolen& got);
+  steal_result take_context(int victim, std::size_t shown, stolen& got);
   [[nodiscard]] std::uint64_t load_word() const noexcept;
   bool change_word(std::uint64_t seen, window_word wanted) noexcept;
   [[nodiscard]] bool acknowledged(std::uint64_t index) const noexcept;
@@ -113,6 +114,7 @@ class steal_word final : public deque {
   std::uint64_t found_ = 0;
   window_slot slot_now_{};
   std::uint64_t ack_ = 0;
+  list_choice choice_;
 };
 
 }  // namespace tobi::tasks

@@ -34,17 +34,17 @@ std::uint64_t worker::evacuate(std::uintptr_t sp, std::uintptr_t base, std::uint
   // SC'23, figure 5: Release #3. Who resumes the task may be elsewhere, unless it waits in this worker's own queue.
   if (fences() && sched_->moves_at_joins()) parts_.memory->release();
   const std::uint64_t where = parts_.net->here(saved).word;
-  *saved = image{sp, base - sp, die_record, 0, 0, scopes_.at(sp), image_mark ^ where};
+  *saved = image{sp, base - sp, die_record, 0, scopes_.at(sp), image_mark ^ where, {}};
   std::memcpy(saved + 1, reinterpret_cast<const void*>(sp), base - sp);
   ++counts_.evacuations;
   counts_.evacuated_bytes += base - sp;
   return where;
 }
 
-std::uintptr_t worker::restore(location where, std::uint64_t& next) {
+std::uintptr_t worker::restore(location where, waiter_links& before) {
   fabric& net = *parts_.net;
   const image head = incoming_image_.head(where);
-  next = head.next;
+  before = head.before;
   scopes_.entered(head.finish);
   had_to_wait_ = head.waiting_for != 0;
   if (had_to_wait_) still_.goes_on();
@@ -104,10 +104,16 @@ std::uintptr_t worker::suspend_task() {
 bool worker::enlist(std::uint64_t where, std::uint64_t record) noexcept {
   const location word = location{record};
   auto* mine = static_cast<image*>(parts_.net->local(location{where}));
+  const auto read = [this](std::uint64_t of, waiter_links& links) {
+    const location at{location{of}.rank(), location{of}.offset() + offsetof(image, before)};
+    if (!parts_.net->can_be(at, sizeof links)) return false;
+    parts_.net->get(at, &links, sizeof links);
+    return true;
+  };
   std::uint64_t seen = 0;
   for (;;) {
-    mine->next = seen;
-    const std::uint64_t found = parts_.net->compare_swap(word, seen, seen == 0 ? where : where | waiter_has_next);
+    mine->before = links_before(seen, read);
+    const std::uint64_t found = parts_.net->compare_swap(word, seen, where);
     if (found == seen) return true;
     if (is_done(found)) return false;
     seen = found;

@@ -1,10 +1,11 @@
 #include "libcore/task/the.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <string>
 
 #include "libcore/base/log.hpp"
-#include "libcore/task/ready.hpp"
 
 namespace tobi::tasks {
 
@@ -139,9 +140,11 @@ steal_result the::steal(int victim, stolen& got) {
   std::uint64_t mark = arch::cycles();
   const op look = get_op(heap, at, seen_, sizeof seen_);
   round_trip({&look, 1});
-  if (const std::uint64_t list = seen_[3]; list != 0) {
-    const bool mine = claim_list(net_, {victim, at + offsetof(the_area, ready)}, list, got);
-    return mine ? steal_result::context : steal_result::lost_race;
+  const std::span<const std::uint64_t, ready_words> ready(&seen_[3], ready_words);
+  if (const std::size_t shown = lists_in(ready); shown != 0) {
+    const std::size_t index = choice_.of(ready, shown, net_.rank());
+    const location word{victim, at + offsetof(the_area, ready) + index * sizeof(std::uint64_t)};
+    return claim_list(net_, word, ready[index], got) ? steal_result::context : steal_result::lost_race;
   }
   if (static_cast<std::int64_t>(seen_[2] - seen_[1]) <= 0) return steal_result::empty;
   if (seen_[0] != 0) return steal_result::lost_race;
@@ -184,7 +187,9 @@ sight the::glance(int victim) {
   std::byte* there = net_.mapped(victim);
   const auto now = [](std::uint64_t& word) { return atomic(word).load(std::memory_order_relaxed); };
   auto* area = reinterpret_cast<the_area*>(there + area_here_.offset());
-  if (now(area->ready) != 0 || static_cast<std::int64_t>(now(area->tail) - now(area->head)) > 0) return sight::work;
+  const bool lists =
+      std::any_of(std::begin(area->ready), std::end(area->ready), [&](std::uint64_t& word) { return now(word) != 0; });
+  if (lists || static_cast<std::int64_t>(now(area->tail) - now(area->head)) > 0) return sight::work;
   auto* window = reinterpret_cast<steal_window*>(there + window_here_.offset());
   return now(window->busy) != 0 ? sight::busy : sight::nothing;
 }

@@ -23,8 +23,7 @@ struct the_area {
   std::uint64_t lock;
   std::uint64_t head;
   std::uint64_t tail;
-  std::uint64_t ready;  // a list of suspended tasks that can run, or 0: see ready.hpp
-  std::uint64_t unused[4];
+  std::uint64_t ready[ready_words];  // each a list of suspended tasks that can run, or 0: see ready.hpp
   window_slot slot[entries];
 };
 
@@ -47,7 +46,7 @@ class the final : public deque {
   [[nodiscard]] std::uint64_t die_record() const noexcept override { return newest_record_; }
   [[nodiscard]] bool quiet() const noexcept override;
   [[nodiscard]] std::uint64_t claimed() noexcept override;
-  [[nodiscard]] std::uint64_t& ready_word() noexcept override { return area_.ready; }
+  [[nodiscard]] std::span<std::uint64_t, ready_words> shown_lists() noexcept override { return area_.ready; }
   [[nodiscard]] steal_phase copying() const noexcept override { return steal_phase::stack_transfer; }
   steal_result steal(int victim, stolen& got) override;
   [[nodiscard]] sight glance(int victim) override;
@@ -68,7 +67,8 @@ class the final : public deque {
   std::uint64_t newest_record_ = 0;
   counters counters_;
   // Thief's buffers.
-  std::uint64_t seen_[4]{};  // lock, head, tail, ready
+  std::uint64_t seen_[3 + ready_words]{};  // lock, head, tail, the lists that are ready
+  list_choice choice_;
   std::uint64_t found_ = 0;
   std::uint64_t head_ = 0;
   window_slot slot_{};

@@ -1,4 +1,5 @@
-// The steal window: all that a thief sees of a victim's deque, in one cache line, and the words that it writes.
+// The steal window: all that a thief sees of a victim's deque, and the words that it writes. What a look needs that
+// finds nothing comes first, in two cache lines; the entries follow.
 //
 //   W = {tag:16, top:24, split:24}      thieves may take top .. split-1; everything changes it by compare-and-swap
 //   entry = {seq:16, kind:2, bytes:23, offset:23}, bytes and offset in units of 16, offset below the stack's top
@@ -17,6 +18,7 @@
 namespace tobi::tasks {
 
 inline constexpr std::uint32_t ring = 8;
+inline constexpr std::size_t ready_words = 13;
 inline constexpr std::uint64_t index_mask = (1u << 24) - 1;
 inline constexpr std::size_t entry_unit = 16;
 inline constexpr std::size_t stack_limit = entry_unit << 23;  // 128 MiB: what 23 bits of units reach
@@ -39,11 +41,11 @@ struct window_slot {
 
 struct alignas(64) steal_window {
   // What thieves read, in one get.
-  std::uint64_t word;      // W
-  std::uint64_t busy;      // 1: the owner runs a task, so ringing makes sense
-  std::uint64_t doorbell;  // bell bytes; the owner looks at each fork
-  std::uint64_t ready;     // a list of suspended tasks that can run, or 0: see ready.hpp
-  window_slot slot[ring];  // of the indices top .. split-1, at index % ring
+  std::uint64_t word;                // W
+  std::uint64_t busy;                // 1: the owner runs a task, so ringing makes sense
+  std::uint64_t doorbell;            // bell bytes; the owner looks at each fork
+  std::uint64_t ready[ready_words];  // each a list of suspended tasks that can run, or 0: see ready.hpp
+  window_slot slot[ring];            // of the indices top .. split-1, at index % ring
   // What thieves write.
   std::uint64_t ack[ring];  // index + 1 of the last entry copied out of this slot
   // Thieves of the same host alone.
@@ -51,8 +53,9 @@ struct alignas(64) steal_window {
   std::uint32_t attendant;  // attending; a futex
   std::uint32_t looks_far;  // in the window of a node's first rank: how many of its sleepers try other nodes right now
 };
-static_assert(sizeof(steal_window) == 256);
+static_assert(offsetof(steal_window, slot) == 128);
 inline constexpr std::size_t window_line_bytes = offsetof(steal_window, ack);
+static_assert(window_line_bytes <= 256, "transports keep the words of a longer get whole only where they must");
 
 struct window_word {
   std::uint64_t tag, top, split;
@@ -69,7 +72,7 @@ struct window_word {
   [[nodiscard]] constexpr window_word reclaimed() const noexcept { return {tag + 1, top, (split - 1) & index_mask}; }
 };
 
-/// Frames in place are what a deque holds. Suspended tasks have a word of their own (ready.hpp): they are taken whole
+/// Frames in place are what a deque holds. Suspended tasks have words of their own (ready.hpp): they are taken whole
 /// by one compare-and-swap, and are no part of the order in which the owner's forks return.
 enum class entry_kind : std::uint8_t { in_place = 0 };
 

@@ -64,7 +64,7 @@ void worker::start(const worker_parts& parts) {
   }
   protected_from_ = high;
   deque_->reset(high, 0);
-  ready_.start(*parts.net, deque_->ready_word(), !parts.choice->none() && sched_->moves_at_joins());
+  ready_.start(*parts.net, deque_->shown_lists(), !parts.choice->none() && sched_->moves_at_joins());
   incoming_image_.start(*parts.net, *parts.images);
   still_.start(*parts.net, *parts.board, *parts.objects, parts.runs_tasks ? sched_.get() : nullptr);
   std::erase_if(parts_.near, [&](int rank) { return parts.net->mapped(rank) == nullptr; });
@@ -207,14 +207,14 @@ bool worker::run_ready() {
   return true;
 }
 
-// The first task of LIST goes on here; the others may be taken, and are next here if they are not.
+// The first task of LIST goes on here; the lists that are left may be taken, and are next here if they are not.
 void worker::resume(std::uint64_t list) {
-  std::uint64_t next = 0;
-  const std::uintptr_t sp = bring_back(location{list & ~location_tags}, next);
-  if ((list & waiter_has_next) != 0) {
-    ready_.push(next);
-    ready_.show();
+  waiter_links before{};
+  const std::uintptr_t sp = bring_back(location{list & ~location_tags}, before);
+  for (const std::uint64_t rest : before.rest(list)) {
+    if (rest != 0) ready_.push(rest);
   }
+  ready_.show();
   enter_restored(sp);
 }
 
@@ -222,16 +222,16 @@ void worker::resume(std::uint64_t list) {
 void worker::enter_image(std::uint64_t where, std::uint64_t resumable_ns) {
   still_.moves();
   if (tracing != nullptr) tracing->ready(where);
-  std::uint64_t next = 0;
-  const std::uintptr_t sp = bring_back(location{where}, next);
+  waiter_links none{};
+  const std::uintptr_t sp = bring_back(location{where}, none);
   had_to_wait_ = false;
   count_resumed(resumable_ns);
   enter_restored(sp);
 }
 
-std::uintptr_t worker::bring_back(location where, std::uint64_t& next) {
+std::uintptr_t worker::bring_back(location where, waiter_links& before) {
   const std::uint64_t begin_ns = tracing != nullptr ? tracer::now() : 0;
-  const std::uintptr_t sp = restore(where, next);
+  const std::uintptr_t sp = restore(where, before);
   if (tracing != nullptr) tracing->resumed(where.word, where.rank(), begin_ns);
   return sp;
 }

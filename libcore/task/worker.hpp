@@ -217,7 +217,7 @@ class worker final : public record_source {
   void settle() noexcept;
   [[nodiscard]] bool parent_is_here(std::uintptr_t sp) const noexcept;
   void resume(std::uint64_t list);
-  std::uintptr_t bring_back(location where, std::uint64_t& next);
+  std::uintptr_t bring_back(location where, waiter_links& before);
   void enter_restored(std::uintptr_t sp);
   [[nodiscard]] bool one_clock_with(int rank) const noexcept;
   void cut_from_parent(std::uintptr_t base) const noexcept;
@@ -227,7 +227,7 @@ class worker final : public record_source {
   std::uintptr_t suspend_task();
   void migrate_at_fork();
   std::uint64_t evacuate(std::uintptr_t sp, std::uintptr_t base, std::uint64_t die_record);
-  std::uintptr_t restore(location where, std::uint64_t& next);
+  std::uintptr_t restore(location where, waiter_links& before);
   void expose(std::uintptr_t up_to) noexcept;
   // join.cc: records
   void trace_ready(std::uint64_t waiters);

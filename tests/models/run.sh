@@ -48,11 +48,14 @@ later expect_wrong attendant-owner-compares-first "$m/attendant.pml" 's/^       
 later expect_right greedy_join "$m/greedy_join.pml"
 later expect_wrong greedy_join-value-after-done "$m/greedy_join.pml" 's/^  value = 1;$/  skip;/'
 later expect_wrong greedy_join-without-list "$m/greedy_join.pml" 's/next\[me\] = seen;/next[me] = 0;/'
+later expect_wrong greedy_join-child-with-its-next "$m/greedy_join.pml" 's/:: list < TREE -> keep/:: true -> keep/'
+later expect_wrong greedy_join-follows-what-is-gone "$m/greedy_join.pml" 's/second >= 1 \&\& second <= JOINERS \&\& s == n/second != 0 \&\& s == n/;s/^               d_step {$/               d_step { assert(second <= JOINERS);/'
 later expect_wrong greedy_join-enlists-beside-done "$m/greedy_join.pml" 's/:: word == seen -> word = me;/:: word % DONE == seen -> word = word - seen + me;/'
 later expect_wrong greedy_join-two-atomics-in-place-of-one "$m/greedy_join.pml" 's/atomic { old = word; word = word + DONE }/old = word; word = DONE/'
 later expect_right ready_word "$m/ready_word.pml"
-later expect_wrong ready_word-read-before-the-claim "$m/ready_word.pml" 's/:: seen != NONE \&\& word == seen -> word = NONE; c = seen/:: seen != NONE -> word = NONE; c = seen/'
-later expect_wrong ready_word-freed-before-the-copy "$m/ready_word.pml" 's/^       t = cell\[c\];$/       t = cell[c]; cell[c] = NONE;/;s/^       n = next\[c\];$/       n = next[c]; (1);/;s/resumed\[t\]++; assert(resumed\[t\] == 1); cell\[c\] = NONE; next/resumed[t]++; assert(resumed[t] == 1); next/'
+later expect_wrong ready_word-read-before-the-claim "$m/ready_word.pml" 's/:: seen != NONE \&\& word\[w\] == seen -> word/:: seen != NONE -> word/'
+later expect_wrong ready_word-freed-before-the-copy "$m/ready_word.pml" 's/^  t = cell\[c\];$/  t = cell[c]; cell[c] = NONE;/;s/t = 0; cell\[c\] = NONE; left/t = 0; left/'
+later expect_wrong ready_word-fills-what-is-full "$m/ready_word.pml" 's/:: word\[1\] == NONE \&\& cell\[0\] == NONE -> fill/:: cell[0] == NONE -> fill/;s/assert(word\[a\] == NONE); //'
 defines="-DCOMPLETIONS=0 -DLOOKS=0"
 later expect_right standstill "$m/standstill.pml"
 later expect_wrong standstill-one-round "$m/standstill.pml" 's/read_all(sum2, diff2, ok);/sum2 = sum1; diff2 = diff1;/'

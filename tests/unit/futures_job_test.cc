@@ -1,7 +1,11 @@
 // Futures and promises in jobs: any number of consumers, set by anyone, joined by anyone; their mistakes; and that a
 // job in which nothing can run ends with a report, over each kind of fabric.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <time.h>
 
+#include <array>
+#include <atomic>
 #include <stdexcept>
 #include <vector>
 
@@ -261,6 +265,85 @@ INSTANTIATE_TEST_SUITE_P(
             4,
             {{"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "ofi"}, {"TOBI_OFI_PROVIDER", "tcp;ofi_rxm"}}}),
     [](const testing::TestParamInfo<way>& i) { return std::string(i.param.name); });
+
+// Known to all workers: mapped before they are forked.
+struct board {
+  std::atomic<int> started{0};
+  std::atomic<int> ended{0};
+  std::atomic<int> in_vain{0};  // waits that came to nothing
+};
+board* shared() {
+  static auto* const at =
+      new (mmap(nullptr, sizeof(board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) board;
+  return at;
+}
+
+// A computation that calls nothing of the runtime, and leaves its core to others. It ends when COUNT is reached.
+void sleep_until(const std::atomic<int>& count, int reached) {
+  const timespec moment{0, 1'000'000};
+  for (int i = 0; i < 20'000; ++i) {
+    if (count >= reached) return;
+    nanosleep(&moment, nullptr);
+  }
+  ++shared()->in_vain;
+}
+
+// Waits for PROMISE, and is a leaf until TOGETHER tasks like it have begun.
+int waiter_of(tobi::promise<int> promise, int together) {
+  const int got = promise.get_future().join();
+  ++shared()->started;
+  sleep_until(shared()->started, together);
+  ++shared()->ended;
+  return got;
+}
+
+constexpr int many_workers = 16;
+
+// All of BODY's tasks wait, and go on while the one that lets them goes on computes: so none of them is hidden by it.
+template <class Body>
+void expect_all_go_on(const char* deque, Body body) {
+  new (shared()) board;
+  const outcome o = in_job(many_workers, {{"TOBI_DEQUE", deque}}, [body](tobi::runtime&) { return tobi::run(body); });
+  EXPECT_EQ(o.status, 0) << deque << o.said;
+  EXPECT_EQ(shared()->in_vain, 0) << deque << ": " << shared()->started << " began, " << shared()->ended << " ended";
+}
+
+TEST(ready, ten_promises_that_one_task_sets_hide_none_of_those_who_wait) {
+  for (const char* deque : {"steal_word", "the"}) {
+    expect_all_go_on(deque, [] {
+      constexpr int count = 10;
+      std::array<tobi::promise<int>, count> promises;
+      for (auto& p : promises) p = tobi::make_promise<int>(1);
+      std::array<tobi::future<int>, count> tasks;
+      for (std::size_t i = 0; i < count; ++i) {
+        tasks[i] = tobi::spawn_future([p = promises[i]] { return waiter_of(p, count); });
+      }
+      for (const auto& p : promises) p.set(1);
+      sleep_until(shared()->ended, count);
+      int sum = 0;
+      for (const auto& t : tasks) sum += t.join();
+      return sum - count;
+    });
+  }
+}
+
+// Each of the others takes one of those who wait for one promise and keeps it until all of them have one: what is left
+// of the list is to be had, whoever holds it.
+TEST(ready, those_who_wait_for_one_promise_spread_over_all_idle_workers) {
+  for (const char* deque : {"steal_word", "the"}) {
+    expect_all_go_on(deque, [] {
+      constexpr int count = 32;
+      const auto p = tobi::make_promise<int>(count);
+      std::array<tobi::future<int>, count> tasks;
+      for (auto& t : tasks) t = tobi::spawn_future([p] { return waiter_of(p, many_workers - 1); });
+      p.set(1);
+      sleep_until(shared()->ended, count);
+      int sum = 0;
+      for (const auto& t : tasks) sum += t.join();
+      return sum - count;
+    });
+  }
+}
 
 // Waiters that a promise lets go on are taken by an idle worker while the one that set it is busy and only polls.
 TEST(ready, suspended_tasks_that_can_run_are_stolen_from_a_busy_worker) {

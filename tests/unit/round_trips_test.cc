@@ -116,7 +116,7 @@ class thief_over : public testing::TestWithParam<place> {
   }
 
   tasks::fabric& net() { return *at_[thief].net; }
-  [[nodiscard]] bool mapped() { return net().is_mapped(victim); }
+  [[nodiscard]] bool mapped() { return net().mapped(victim) != nullptr; }
 
   // Round trips of BODY on the thief, while the others do nothing but move their transports.
   template <class Body>
@@ -158,7 +158,7 @@ class thief_over : public testing::TestWithParam<place> {
       *it.hot.bottom++ = sp;
       own.forked();
     }
-    own.serve();
+    own.serve(tasks::server::owner);
   }
   // An image of BYTES of frames in the heap of RANK, which belong to the end of the thief's stack.
   location suspended_at(int rank, std::size_t bytes) {
@@ -220,7 +220,7 @@ TEST_P(thief_over, a_task_that_was_awakened_is_two_where_its_image_lies_at_the_v
     for (const std::size_t bytes : {frame_bytes, std::size_t{16} << 10}) {
       const location where = suspended_at(victim, bytes);
       tasks::ready_contexts ready;
-      ready.start(*at_[victim].net, own->ready_word(), true);
+      ready.start(*at_[victim].net, own->shown_lists(), true);
       ready.push(where.word);
       ready.show();
       tasks::stolen got;
@@ -258,7 +258,7 @@ TEST_P(thief_over, a_task_that_was_awakened_is_three_where_its_image_lies_elsewh
   const auto mine = steal_word_of(thief);
   const location where = suspended_at(other, frame_bytes);
   tasks::ready_contexts ready;
-  ready.start(*at_[victim].net, own->ready_word(), true);
+  ready.start(*at_[victim].net, own->shown_lists(), true);
   ready.push(where.word);
   ready.show();
   tasks::stolen got;
@@ -277,7 +277,7 @@ TEST_P(thief_over, an_image_that_came_with_a_lost_claim_is_read_again) {
   const location where = suspended_at(victim, frame_bytes);
   tasks::stolen got;
   got.image = &image_;
-  const location word = at_[victim].net->here(&own->ready_word());
+  const location word = at_[victim].net->here(own->shown_lists().data());
   trips([&] { EXPECT_FALSE(tasks::claim_list(net(), word, where.word, got)); });
   static_cast<tasks::image*>(at_[victim].net->local(where))->finish = 77;
   trips([&] { EXPECT_EQ(image_.head(where).finish, 77u); });

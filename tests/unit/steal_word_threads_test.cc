@@ -276,7 +276,7 @@ void run_ready_race(MakeDeque make) {
   auto own_net = fabric_of(over, places[0], 0, places.size());
   auto own = make(places[0], own_net, records);
   tasks::ready_contexts ready;
-  ready.start(own_net, own->ready_word(), true);
+  ready.start(own_net, own->shown_lists(), true);
   std::vector<std::thread> threads;
   for (std::size_t t = 1; t <= thieves; ++t) {
     threads.emplace_back([&, t] {
@@ -305,7 +305,7 @@ void run_ready_race(MakeDeque make) {
   base::rng random(1);
   for (std::uint64_t n = 1; n <= lists; ++n) {
     ready.push(16 * n);
-    ready.show();
+    if (random.uniform(2) == 0) ready.show();
     if (random.uniform(3) == 0) take();
     if (random.uniform(8) == 0) std::this_thread::yield();
   }

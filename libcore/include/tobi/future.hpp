@@ -2,8 +2,13 @@
 // the task that will give the result (spawn_future), or with a promise that any task sets (make_promise).
 //
 // Handles are trivially copyable: pass them in closures, in results, inside other structures, to any task of the run.
-// The record behind them is freed by the last of its consumers. What waits when it is set goes on at once, on the
-// worker that set it or on any that is idle.
+// The record behind them is freed by the last of its consumers.
+//
+// What waits when it is set can be taken by idle workers from then on, also while the task that set it computes on:
+// those who wait for one future spread in a number of steals, one behind the other, that grows with the logarithm of
+// their number. Thirteen futures that were set are in sight at a time, each with all who wait for it; of more, the next
+// one comes into sight soon after one was taken. That is continuation_greedy; with the other schedulers of TOBI_SCHED
+// what waits goes on where it waits.
 //
 // Mistakes end the job with one sentence: a future that is joined more often than its maker said, one that is set
 // twice, and, once nothing else can run, one that is waited for and that nobody sets.

@@ -27,6 +27,7 @@ struct stolen {
   std::uintptr_t sp = 0;
   std::uintptr_t base = 0;
   int victim = -1;
+  std::uint64_t trips_before = 0;                    // round trips made when the victim had been called; 0: it was not
   std::uint64_t ticket = 0;                          // of the victim's global memory: see base::coherence
   std::uint64_t list = 0;                            // steal_result::context
   incoming_image* image = nullptr;                   // the thief's: where the list's first image may be brought at once

@@ -307,6 +307,7 @@ steal_result steal_word::attempt(int victim, stolen& got, bool insisted) {
     if ((line_.doorbell & 0xff) == 0) {
       ring_bell(victim);
     } else if (!insisted && insist(victim)) {
+      got.trips_before = net_.round_trips();
       return attempt(victim, got, true);
     }
     return steal_result::empty;

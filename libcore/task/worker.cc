@@ -291,7 +291,7 @@ steal_result worker::steal(stolen& got) {
   still_.took();
   ++counts_.steals_ok;
   counts_.steal_time += arch::now_ns() - begin_ns;
-  counts_.steal_round_trips += parts_.net->round_trips() - trips;
+  counts_.steal_round_trips += parts_.net->round_trips() - std::max(trips, got.trips_before);
   counts_.stolen_bytes += got.base - got.sp;
   return result;
 }

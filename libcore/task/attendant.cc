@@ -60,7 +60,9 @@ bool attendant::wanted() const noexcept {
     return std::atomic_ref(bells[static_cast<int>(which)]).load(std::memory_order_relaxed) != 0;
   };
   const bool quiet = std::atomic_ref(window_.attendant).load(std::memory_order_relaxed) == value(attending::idle);
-  return habits_.polls_transport || (rung(bell::publish) && !quiet) || rung(bell::release);
+  // An idle one has shown all; but what it has shown to its own node it can still show to others.
+  const bool may_move = rung(bell::publish) && near_entries(window_) != 0;
+  return habits_.polls_transport || (asked(window_) && !quiet) || may_move || rung(bell::release);
 }
 
 void attendant::live() noexcept {

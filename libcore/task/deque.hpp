@@ -72,7 +72,7 @@ class deque {
   /// The child that returns next to the frame saved at SP, which is private, is to take the slow path.
   virtual void return_slowly(std::uintptr_t sp) noexcept = 0;
   /// A child returned to the frame saved at SP, and the deque has an entry for it. True: the parent is still here, and
-  /// its entry is popped. False: it was taken, and so was every older one.
+  /// its entry is popped. False: it was taken, and so was every older one that take_older() does not find.
   virtual bool take_back(std::uintptr_t sp) noexcept = 0;
   /// No entry lies below the running task: it is the one that reset() named, and its parent is elsewhere.
   [[nodiscard]] virtual bool at_base() const noexcept = 0;
@@ -85,6 +85,10 @@ class deque {
   virtual bool pop(std::uintptr_t sp) noexcept = 0;
   /// Undoes a pop: the task goes on after all.
   virtual void push_again() noexcept = 0;
+  /// When take_back() or pop() has returned false: the saved stack pointer of the newest entry that is still here,
+  /// which is popped, and is that of the running task now; 0: all were taken. Whoever runs it waits for quiet() before,
+  /// since what lay below it may still be copied.
+  virtual std::uintptr_t take_older() noexcept { return 0; }
   /// True when every frame that was taken has also been copied: the region may be overwritten.
   [[nodiscard]] virtual bool quiet() const noexcept = 0;
   /// How many continuations thieves have ever taken, modulo 2^24. The region is empty and quiet, so it stays what it is

@@ -45,6 +45,10 @@ class fabric {
     return {rank_, static_cast<std::uint64_t>(static_cast<const std::byte*>(object) - own_heap_)};
   }
   [[nodiscard]] bool is_local(location where) const noexcept { return where.rank() == rank_; }
+  /// Whether CPU atomics and the transport's exclude each other. Else a word is changed by one kind alone.
+  [[nodiscard]] bool host_atomics() const noexcept { return host_atomics_; }
+  /// Where the uni-address region of a worker is mapped here, or null.
+  [[nodiscard]] std::byte* mapped_stack(int rank) { return transport_.map(peer(rank).stack); }
   [[nodiscard]] std::uint64_t heap_bytes() const noexcept { return heap_bytes_; }
   /// Whether BYTES at WHERE are in somebody's heap region, so that they can be got.
   [[nodiscard]] bool can_be(location where, std::uint64_t bytes) const noexcept {

@@ -78,11 +78,10 @@ void sched_child::forked(std::uintptr_t sp, std::uint64_t* words) noexcept {
 void sched_child::make_room() noexcept {
   deque& queue = w_.work();
   if (queue.at_base()) return;
-  if (queue.pop(queue.task_base())) {
-    queue.push_again();
-    return;
-  }
+  const bool any = queue.pop(queue.task_base()) || queue.take_older() != 0;
+  if (any) queue.push_again();
   for (unsigned spins = 0; !queue.quiet();) w_.net().wait(spins);
+  if (any) return;
   queue.reset(reinterpret_cast<std::uintptr_t>(w_.parts().stack_high), 0);
   emptied_ = false;
 }
@@ -93,10 +92,15 @@ bool sched_child::pop(descriptor& child) {
   if (emptied_ || queue.at_base()) return false;
   // A worker whose tasks do not fork is asked for work here.
   if (w_.asked_for_work()) queue.serve(server::owner);
-  const std::uintptr_t at = queue.task_base();
+  std::uintptr_t at = queue.task_base();
   if (!queue.pop(at)) {
-    emptied_ = true;
-    return false;
+    at = queue.take_older();
+    if (at == 0) {
+      emptied_ = true;
+      return false;
+    }
+    // C2: what lay below it was taken, and new ones will be pushed over that.
+    for (unsigned spins = 0; !queue.quiet();) w_.net().wait(spins);
   }
   child = *reinterpret_cast<const descriptor*>(at);
   return true;

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 #include "arch/clock.hpp"
 #include "arch/heavy_fence.hpp"
@@ -35,15 +37,15 @@ constexpr std::uint64_t patience_ns = 20'000;
 constexpr timespec moment{0, 20'000};
 
 constexpr std::uintptr_t no_address = std::numeric_limits<std::uintptr_t>::max();
-constexpr std::uint8_t rung = 1;
+constexpr std::uint8_t rung_value = 1;
 
 std::atomic_ref<std::uint64_t> atomic(std::uint64_t& word) noexcept { return std::atomic_ref<std::uint64_t>(word); }
 
 }  // namespace
 
 steal_word::steal_word(arch::hot_state& hot, std::uintptr_t* slot_memory, fabric& net, steal_window& window,
-                       record_source& records, std::uintptr_t stack_high, std::size_t stack_bytes,
-                       bool thieves) noexcept
+                       record_source& records, std::uintptr_t stack_high, std::size_t stack_bytes, bool thieves,
+                       bool near_apart) noexcept
     : hot_(hot),
       slots_(hot, slot_memory),
       net_(net),
@@ -52,6 +54,9 @@ steal_word::steal_word(arch::hot_state& hot, std::uintptr_t* slot_memory, fabric
       stack_high_(stack_high),
       stack_bytes_(stack_bytes),
       word_here_(net.here(&window.word)),
+      near_apart_(near_apart),
+      far_{&window.word, window.slot, window.ack, bell::publish, net.host_atomics()},
+      near_{&window.near.word, window.near.slot, window.near.ack, bell::publish_near, true},
       split_(slots_.first()),
       slow_from_(no_address),
       thieves_(thieves) {
@@ -59,18 +64,21 @@ steal_word::steal_word(arch::hot_state& hot, std::uintptr_t* slot_memory, fabric
   hot_.doorbell = &window_.doorbell;
 }
 
-std::uint64_t steal_word::load_word() const noexcept {
+std::uint64_t steal_word::load_word(const face& in) const noexcept {
   // Acquire: after a claim was seen here, what the thief did before it (its acknowledgements) is seen too.
-  return atomic(window_.word).load(std::memory_order_acquire);
+  return atomic(*in.word).load(std::memory_order_acquire);
 }
 
-bool steal_word::change_word(std::uint64_t seen, window_word wanted) noexcept {
-  return net_.compare_swap(word_here_, seen, wanted.pack()) == seen;
+std::uint64_t steal_word::shown(const face& in) const noexcept { return window_word::unpack(load_word(in)).size(); }
+
+bool steal_word::change_word(const face& in, std::uint64_t seen, window_word wanted) noexcept {
+  if (in.by_cpu) return atomic(*in.word).compare_exchange_strong(seen, wanted.pack(), std::memory_order_acq_rel);
+  return net_.compare_swap(net_.here(in.word), seen, wanted.pack()) == seen;
 }
 
-bool steal_word::acknowledged(std::uint64_t index) const noexcept {
+bool steal_word::acknowledged(const face& in, std::uint64_t index) const noexcept {
   // Acquire: the thief's reads of the frames and of the slot lie before what the owner does to them next.
-  return atomic(window_.ack[index % ring]).load(std::memory_order_acquire) == ((index + 1) & index_mask);
+  return atomic(in.ack[index % ring]).load(std::memory_order_acquire) == ((index + 1) & index_mask);
 }
 
 void steal_word::reset(std::uintptr_t base, std::uint64_t die_record) noexcept {
@@ -81,8 +89,9 @@ void steal_word::reset(std::uintptr_t base, std::uint64_t die_record) noexcept {
   draw_line();
   if (!thieves_) return;
   eager_ = eager_forks;
-  ring_own(bell::begins, rung);
-  lower_bell();
+  ring_own(bell::begins, rung_value);
+  lower_bell(bell::publish);
+  if (near_apart_) lower_bell(bell::publish_near);
 }
 
 // The owner's bell, byte by byte: a thief's put of another byte must not be lost.
@@ -91,9 +100,14 @@ void steal_word::ring_own(bell which, std::uint8_t value) noexcept {
   std::atomic_ref<std::uint8_t>(bells[static_cast<int>(which)]).store(value, std::memory_order_relaxed);
 }
 
+bool steal_word::rung(bell which) const noexcept {
+  auto* bells = reinterpret_cast<std::uint8_t*>(&window_.doorbell);
+  return std::atomic_ref<std::uint8_t>(bells[static_cast<int>(which)]).load(std::memory_order_relaxed) != 0;
+}
+
 // Before anything is shown: a ring that comes while we publish is seen at the next fork.
-void steal_word::lower_bell() noexcept {
-  ring_own(bell::publish, 0);
+void steal_word::lower_bell(bell which) noexcept {
+  ring_own(which, 0);
   const std::atomic_ref attendant(window_.attendant);
   if (attendant.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(attending::idle)) {
     attendant.store(static_cast<std::uint32_t>(attending::asleep), std::memory_order_relaxed);
@@ -113,9 +127,7 @@ void steal_word::return_slowly(std::uintptr_t sp) noexcept {
 // The bell may ring for other reasons, at every fork even: only a thief's ring, and the begin of a task, are reasons to
 // show work.
 void steal_word::forked() noexcept {
-  const auto* bells = reinterpret_cast<std::uint8_t*>(&window_.doorbell);
-  const std::atomic_ref asked(const_cast<std::uint8_t&>(bells[static_cast<int>(bell::publish)]));
-  if (asked.load(std::memory_order_relaxed) != 0) {
+  if (asked(window_)) {
     serve(server::owner);
   } else if (eager_ != 0) {
     serve(server::owner);
@@ -152,31 +164,64 @@ std::uintptr_t* steal_word::hold_back(std::uint64_t room) noexcept {
 }
 
 void steal_word::serve(server who) noexcept {
-  if (who == server::attendant && bottom() <= split_) {
+  const bool far_asks = !near_apart_ || rung(bell::publish);
+  const bool has_private = bottom() > split_;
+  if (!has_private && near_apart_ && far_asks && move_far()) return;
+  if (who == server::attendant && !has_private) {
     // The bell stays up, so that the next fork answers it; until then nobody needs to call.
     std::atomic_ref(window_.attendant).store(static_cast<std::uint32_t>(attending::idle), std::memory_order_relaxed);
     return;
   }
-  lower_bell();
-  const std::uint64_t wanted = who == server::attendant || eager_ != 0 ? attendant_shows : owner_shows;
-  const std::uint64_t shown = window_word::unpack(load_word()).size();
-  const std::uint64_t room = wanted > shown ? wanted - shown : 0;
+  // What a task shows as it begins is for its own node, whose word is cheap to change.
+  const bool near_asks = near_apart_ && (!far_asks || eager_ != 0 || rung(bell::publish_near));
+  const auto room_in = [&](const face& in, bool eager) {
+    const std::uint64_t wanted = who == server::attendant || eager ? attendant_shows : owner_shows;
+    const std::uint64_t has = shown(in);
+    return wanted > has ? wanted - has : 0;
+  };
+  if (far_asks) lower_bell(bell::publish);
+  // A near thief whose ring stays unanswered for long takes what is shown to far ones.
+  if (near_asks && (has_private || shown(near_) != 0)) lower_bell(bell::publish_near);
+  std::uint64_t far_room = far_asks ? room_in(far_, eager_ != 0 && !near_apart_) : 0;
+  std::uint64_t near_room = near_asks ? room_in(near_, eager_ != 0) : 0;
+  const std::uint64_t room = far_room + near_room;
   std::uintptr_t* const until = who == server::attendant
                                     ? hold_back(room)
                                     : split_ + std::min(room, static_cast<std::uint64_t>(hot_.bottom - split_));
-  while (split_ < until && publish_one()) {
+  // Far thieves first, whose way is longer: they get the largest.
+  for (bool far = true; split_ < until && far_room + near_room != 0; far = !far) {
+    std::uint64_t& left = far ? far_room : near_room;
+    if (left != 0) left = publish_one(far ? far_ : near_) ? left - 1 : 0;
   }
   draw_line();
 }
 
-bool steal_word::publish_one() noexcept {
-  std::uint64_t seen = load_word();
+// I3: the next slot's former entry, index - ring, may still be on its way to its thief. Then the thief rings again.
+bool steal_word::has_room(const face& in) const noexcept {
+  return acknowledged(in, (window_word::unpack(load_word(in)).split - ring) & index_mask);
+}
+
+// The frame of ENTRY knows its record already.
+void steal_word::show(face& in, std::uintptr_t* entry) noexcept {
+  std::uint64_t seen = load_word(in);
   window_word w = window_word::unpack(seen);
   const std::uint64_t index = w.split;
-  // I3: the slot's former entry, index - ring, may still be on its way to its thief. Then the thief rings again.
-  const std::uint64_t former = (index - ring) & index_mask;
-  if (!acknowledged(former)) return false;
+  const window_entry says{index, entry_kind::in_place, entry[-1] - *entry, stack_high_ - *entry};
+  window_slot& slot = in.slot[index % ring];
+  atomic(slot.ticket).store(records_.release_ticket(), std::memory_order_relaxed);
+  atomic(slot.entry).store(says.pack(), std::memory_order_relaxed);
+  // I2: the compare-and-swap releases all of the above. It fails only when a thief moved top meanwhile.
+  while (!change_word(in, seen, w.published())) {
+    seen = load_word(in);
+    w = window_word::unpack(seen);
+  }
+  in.entry[index % ring] = entry;
+  ++counters_.published;
+  if (tracing != nullptr) tracing->published(says.bytes);
+}
 
+bool steal_word::publish_one(face& in) noexcept {
+  if (!has_room(in)) return false;
   auto* frame = reinterpret_cast<arch::saved_frame*>(*split_);
   std::uint64_t made = 0;  // a child that nobody joins completes nowhere
   if (frame->handle != nullptr) {
@@ -186,21 +231,28 @@ bool steal_word::publish_one() noexcept {
   frame->record = made;
   frame->die_record = newest_record_;
   frame->finish = records_.finish_at(*split_);
-  const window_entry entry{index, entry_kind::in_place, split_[-1] - *split_, stack_high_ - *split_};
-  window_slot& shown = window_.slot[index % ring];
-  atomic(shown.ticket).store(records_.release_ticket(), std::memory_order_relaxed);
-  atomic(shown.entry).store(entry.pack(), std::memory_order_relaxed);
-
-  // I2: the compare-and-swap releases all of the above. It fails only when a thief moved top meanwhile.
-  while (!change_word(seen, w.published())) {
-    seen = load_word();
-    w = window_word::unpack(seen);
-  }
+  show(in, split_);
   newest_record_ = made;
   ++split_;
-  ++counters_.published;
-  if (tracing != nullptr) tracing->published(entry.bytes);
   return true;
+}
+
+// For a far thief, where nothing private is left: the older half of what near ones have not taken. Not while the far
+// window has something, which may be younger (I6). False: nothing was moved.
+bool steal_word::move_far() noexcept {
+  if (shown(far_) != 0 || !has_room(far_)) return false;
+  for (;;) {
+    const std::uint64_t seen = load_word(near_);
+    const window_word w = window_word::unpack(seen);
+    if (w.size() == 0) return false;
+    if (!change_word(near_, seen, {w.tag + 1, w.top, w.top})) continue;
+    lower_bell(bell::publish);
+    std::array<std::uintptr_t*, ring> back{};
+    for (std::uint64_t i = 0; i < w.size(); ++i) back[i] = near_.entry[(w.top + i) % ring];
+    counters_.taken_back += w.size();
+    for (std::uint64_t i = 0; i < w.size(); ++i) show(2 * i < w.size() && has_room(far_) ? far_ : near_, back[i]);
+    return true;
+  }
 }
 
 bool steal_word::take_back(std::uintptr_t sp) noexcept {
@@ -210,32 +262,66 @@ bool steal_word::take_back(std::uintptr_t sp) noexcept {
     draw_line();
     return true;
   }
-  for (;;) {
-    const std::uint64_t seen = load_word();
-    const window_word w = window_word::unpack(seen);
-    if (w.size() == 0) return false;
-    if (change_word(seen, w.reclaimed())) break;
-  }
+  const auto is_back = [this](const face& in) {
+    for (;;) {
+      const std::uint64_t seen = load_word(in);
+      const window_word w = window_word::unpack(seen);
+      if (w.size() == 0 || in.entry[(w.split - 1) % ring] != split_ - 1) return false;
+      if (change_word(in, seen, w.reclaimed())) return true;
+    }
+  };
+  if (!is_back(far_) && !(near_apart_ && is_back(near_))) return false;
   const auto* frame = reinterpret_cast<const arch::saved_frame*>(sp);
   if (frame->record != 0) records_.drop_record(frame->record);
-  newest_record_ = frame->die_record;
-  --split_;
-  hot_.bottom = split_;
+  pop_shown(split_ - 1);
+  return true;
+}
+
+// Its record stays: the child completes to it, elsewhere.
+std::uintptr_t steal_word::take_older() noexcept {
+  if (!near_apart_) return 0;
+  const auto youngest = [this](const face& in) {
+    const std::uint64_t seen = load_word(in);
+    const window_word w = window_word::unpack(seen);
+    return std::pair(w.size() == 0 ? nullptr : in.entry[(w.split - 1) % ring], seen);
+  };
+  for (;;) {
+    const auto [of_far, far_seen] = youngest(far_);
+    const auto [of_near, near_seen] = youngest(near_);
+    if (of_far == nullptr && of_near == nullptr) return 0;
+    const bool far = of_near == nullptr || (of_far != nullptr && of_far > of_near);
+    const std::uint64_t seen = far ? far_seen : near_seen;
+    if (!change_word(far ? far_ : near_, seen, window_word::unpack(seen).reclaimed())) continue;
+    slow_from_ = no_address;
+    pop_shown(far ? of_far : of_near);
+    return *hot_.bottom;
+  }
+}
+
+// The running task is that of ENTRY now, which thieves do not see any more; all below it are gone.
+void steal_word::pop_shown(std::uintptr_t* entry) noexcept {
+  newest_record_ = reinterpret_cast<const arch::saved_frame*>(*entry)->die_record;
+  split_ = entry;
+  hot_.bottom = entry;
   draw_line();
   ++counters_.taken_back;
-  return true;
 }
 
 bool steal_word::quiet() const noexcept {
-  // Everything that was shown is taken when this is asked, so top == split and the last `ring` indices tell.
-  const window_word w = window_word::unpack(load_word());
-  for (std::uint64_t back = 1; back <= ring; ++back) {
-    if (!acknowledged((w.top - back) & index_mask)) return false;
-  }
-  return true;
+  const auto is_quiet = [this](const face& in) {
+    // The last `ring` indices that were taken tell. A slot whose entry is still shown says what it said before that.
+    const std::uint64_t top = window_word::unpack(load_word(in)).top;
+    for (std::uint64_t back = 1; back <= ring; ++back) {
+      if (!acknowledged(in, (top - back) & index_mask)) return false;
+    }
+    return true;
+  };
+  return is_quiet(far_) && (!near_apart_ || is_quiet(near_));
 }
 
-std::uint64_t steal_word::claimed() noexcept { return window_word::unpack(load_word()).top; }
+std::uint64_t steal_word::claimed() noexcept {
+  return window_word::unpack(load_word(far_)).top + window_word::unpack(load_word(near_)).top;
+}
 
 // SHOWN: so many lists were there.
 steal_result steal_word::take_context(int victim, std::size_t shown, stolen& got) {
@@ -252,12 +338,17 @@ void steal_word::ring_bell(int victim) {
   if (std::byte* there = net_.mapped(victim); there != nullptr) {
     auto* window = reinterpret_cast<steal_window*>(there + word_here_.offset());
     atomic(window->rung_ns).store(arch::now_ns(), std::memory_order_relaxed);
+    if (near_apart_) {
+      auto* bells = reinterpret_cast<std::uint8_t*>(&window->doorbell);
+      std::atomic_ref(bells[static_cast<int>(bell::publish_near)]).store(rung_value, std::memory_order_relaxed);
+      return;
+    }
   }
   const op raise{op_kind::put,
                  false,
                  net_.heap(victim),
                  word_here_.offset() + offsetof(steal_window, doorbell),
-                 const_cast<std::uint8_t*>(&rung),
+                 const_cast<std::uint8_t*>(&rung_value),
                  1,
                  0,
                  0};
@@ -285,11 +376,62 @@ sight steal_word::glance(int victim) {
   const auto now = [](std::uint64_t& word) { return atomic(word).load(std::memory_order_relaxed); };
   const bool lists = std::any_of(std::begin(window->ready), std::end(window->ready),
                                  [&](std::uint64_t& word) { return now(word) != 0; });
-  if (lists || window_word::unpack(now(window->word)).size() != 0) return sight::work;
+  if (lists || window_word::unpack(now(window->word)).size() != 0 || near_entries(*window) != 0) return sight::work;
   return now(window->busy) != 0 ? sight::busy : sight::nothing;
 }
 
-steal_result steal_word::steal(int victim, stolen& got) { return attempt(victim, got, false); }
+steal_result steal_word::steal(int victim, stolen& got) {
+  std::byte* const there = near_apart_ ? net_.mapped(victim) : nullptr;
+  if (there == nullptr) return attempt(victim, got, false);
+  return attempt_near(*reinterpret_cast<steal_window*>(there + word_here_.offset()), victim, got, false);
+}
+
+// No operation is posted: not one of what the owner and its neighbours do to their window is the NIC's.
+steal_result steal_word::attempt_near(steal_window& window, int victim, stolen& got, bool insisted) {
+  const std::uint64_t mark = arch::cycles();
+  const auto now = [](std::uint64_t& word) { return atomic(word).load(std::memory_order_relaxed); };
+  std::transform(std::begin(window.ready), std::end(window.ready), std::begin(line_.ready), now);
+  line_.busy = now(window.busy);
+  line_.doorbell = now(window.doorbell);
+  if (const std::size_t shown = lists_in(line_.ready); shown != 0) return take_context(victim, shown, got);
+  if (near_entries(window) != 0) return claim_near(window, victim, got, mark);
+  const bool for_others = window_word::unpack(now(window.word)).size() != 0;
+  if (line_.busy == 0) return for_others ? attempt(victim, got, true) : steal_result::empty;
+  auto* bells = reinterpret_cast<std::uint8_t*>(&window.doorbell);
+  if (std::atomic_ref(bells[static_cast<int>(bell::publish_near)]).load(std::memory_order_relaxed) == 0) {
+    ring_bell(victim);
+    return steal_result::empty;
+  }
+  if (!insisted && insist(victim)) {
+    got.trips_before = net_.round_trips();
+    return attempt_near(window, victim, got, true);
+  }
+  const bool unanswered = arch::now_ns() - now(window.rung_ns) >= patience_ns;
+  return for_others && unanswered ? attempt(victim, got, true) : steal_result::empty;
+}
+
+steal_result steal_word::claim_near(steal_window& window, int victim, stolen& got, std::uint64_t mark) {
+  // Acquire, here and by the claim: the entry and the frames, which stay as they are until the acknowledgement (I2).
+  std::uint64_t seen = atomic(window.near.word).load(std::memory_order_acquire);
+  const window_word w = window_word::unpack(seen);
+  if (w.size() == 0) return steal_result::lost_race;
+  mark = got.spent(steal_phase::empty_check, mark);
+  if (!atomic(window.near.word).compare_exchange_strong(seen, w.claimed().pack(), std::memory_order_acq_rel)) {
+    return steal_result::lost_race;
+  }
+  window_slot& slot = window.near.slot[w.top % ring];
+  const window_entry entry = window_entry::unpack(atomic(slot.entry).load(std::memory_order_relaxed));
+  got.ticket = atomic(slot.ticket).load(std::memory_order_relaxed);
+  got.sp = stack_high_ - entry.offset;
+  got.base = got.sp + entry.bytes;
+  std::memcpy(reinterpret_cast<void*>(got.sp), net_.mapped_stack(victim) + (stack_bytes_ - entry.offset), entry.bytes);
+  mark = got.spent(steal_phase::steal, mark);
+  // Release: the copy, before the owner may write there again.
+  atomic(window.near.ack[w.top % ring]).store((w.top + 1) & index_mask, std::memory_order_release);
+  if (w.size() == 1) ring_bell(victim);
+  got.spent(steal_phase::unlock, mark);
+  return steal_result::taken;
+}
 
 steal_result steal_word::attempt(int victim, stolen& got, bool insisted) {
   const transports::region_id heap = net_.heap(victim);

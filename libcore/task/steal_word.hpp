@@ -11,6 +11,13 @@
 // then looks which of them are still there (hold_back()). From then on a return to one of them takes the slow path,
 // which waits at the door; a return that compared before the barrier had lowered `bottom` before it compared.
 //
+// Two windows: where the transport's atomics and the CPU's do not exclude each other, thieves of this node and those of
+// others cannot change one word without the NIC. Then the near ones have a window of their own, whose word nobody
+// changes but by the CPU, with a bell of its own; an entry is in one of the two. The older a private entry the sooner
+// it is shown, in whichever window somebody has asked. Nobody starves by the wrong choice: a near thief whose ring is
+// not answered takes from the far window, by the transport; and an owner who has nothing private left for a far one
+// moves the older half of what the near window still has.
+//
 // Thief, two dependent round trips, three where there are no chains:
 //   1. get the window's line. Nothing there: ring the bell if the victim is busy, and give up: nothing was changed.
 //      Lists of suspended tasks there: take one (ready.hpp), which is another matter than the steps below.
@@ -18,6 +25,7 @@
 //      reading named, to the same addresses here. The second reading is the one that counts: an index that was taken
 //      back and published anew may have been read as it was before. Where they differ, which is rare, the frames are
 //      fetched once more. Then, unwaited: the acknowledgement, and the bell if the window is now empty.
+// In the near window the same is loads, one compare-and-swap, and copies, and the entry is read behind the claim alone.
 //
 // Invariants (checked by tests/models/steal_word.pml):
 //   I1  top only grows, by a thief's successful compare-and-swap; split changes only by the owner's. So each index is
@@ -27,8 +35,12 @@
 //   read after it
 //       (acquire, or the order of the chain); the frames do not change while top <= index.
 //   I3  a slot of the ring is written again only after the entry that it held was acknowledged or taken back.
-//   I4  the owner lets other frames into its region only when every taken entry is acknowledged (quiet()).
+//   I4  the owner lets other frames into its region, or goes on with a frame below which others were taken, only when
+//       every taken entry is acknowledged, in both windows (quiet()).
 //   I5  a frame at or above split_sp is popped by the slow path alone, under the door; every published one is.
+//   I6  of the entries that are shown in one window, the one with the higher index is the younger one. So thieves take
+//       the oldest there; and when the youngest shown entry is gone, all that are left are in the other window, and the
+//       youngest of those is the one to go on with (take_older()).
 #pragma once
 
 #include "libcore/task/deque.hpp"
@@ -57,9 +69,10 @@ class record_source {
 class steal_word final : public deque {
  public:
   /// WINDOW is in this worker's heap region, at the same offset in everybody's. STACK_HIGH is the top of the
-  /// uni-address region.
+  /// uni-address region. NEAR_APART: thieves of this node have a window of their own, and there are others.
   steal_word(arch::hot_state& hot, std::uintptr_t* slot_memory, fabric& net, steal_window& window,
-             record_source& records, std::uintptr_t stack_high, std::size_t stack_bytes, bool thieves = true) noexcept;
+             record_source& records, std::uintptr_t stack_high, std::size_t stack_bytes, bool thieves = true,
+             bool near_apart = false) noexcept;
 
   [[nodiscard]] std::string_view name() const noexcept override { return "steal_word"; }
   [[nodiscard]] counters counts() const noexcept override { return counters_; }
@@ -70,6 +83,7 @@ class steal_word final : public deque {
   bool take_back(std::uintptr_t sp) noexcept override;
   bool pop(std::uintptr_t sp) noexcept override { return take_back(sp); }
   void push_again() noexcept override { ++hot_.bottom; }
+  std::uintptr_t take_older() noexcept override;
   [[nodiscard]] bool at_base() const noexcept override { return slots_.empty(); }
   [[nodiscard]] std::uintptr_t task_base() const noexcept override { return slots_.top_sp(); }
   [[nodiscard]] std::uint64_t die_record() const noexcept override { return newest_record_; }
@@ -81,19 +95,37 @@ class steal_word final : public deque {
   [[nodiscard]] sight glance(int victim) override;
 
  private:
+  // A window as its owner sees it.
+  struct face {
+    std::uint64_t* word;
+    window_slot* slot;
+    std::uint64_t* ack;
+    bell asks;                                  // how its thieves ask
+    bool by_cpu;                                // who changes the word
+    std::array<std::uintptr_t*, ring> entry{};  // of an index, at index % ring: the owner's slot
+  };
+
   steal_result take_context(int victim, std::size_t shown, stolen& got);
-  [[nodiscard]] std::uint64_t load_word() const noexcept;
-  bool change_word(std::uint64_t seen, window_word wanted) noexcept;
-  [[nodiscard]] bool acknowledged(std::uint64_t index) const noexcept;
-  bool publish_one() noexcept;
+  [[nodiscard]] std::uint64_t load_word(const face& in) const noexcept;
+  [[nodiscard]] std::uint64_t shown(const face& in) const noexcept;
+  bool change_word(const face& in, std::uint64_t seen, window_word wanted) noexcept;
+  [[nodiscard]] bool acknowledged(const face& in, std::uint64_t index) const noexcept;
+  [[nodiscard]] bool has_room(const face& in) const noexcept;
+  void show(face& in, std::uintptr_t* entry) noexcept;
+  bool publish_one(face& in) noexcept;
+  bool move_far() noexcept;
+  void pop_shown(std::uintptr_t* entry) noexcept;
+  [[nodiscard]] bool rung(bell which) const noexcept;
   [[nodiscard]] std::uintptr_t* bottom() const noexcept;
   [[nodiscard]] std::uintptr_t* hold_back(std::uint64_t room) noexcept;
   void draw_line() noexcept;
   void ring_own(bell which, std::uint8_t value) noexcept;
-  void lower_bell() noexcept;
+  void lower_bell(bell which) noexcept;
   void ring_bell(int victim);
   bool insist(int victim);
   steal_result attempt(int victim, stolen& got, bool insisted);
+  steal_result attempt_near(steal_window& window, int victim, stolen& got, bool insisted);
+  steal_result claim_near(steal_window& window, int victim, stolen& got, std::uint64_t mark);
 
   arch::hot_state& hot_;
   slots slots_;
@@ -103,6 +135,9 @@ class steal_word final : public deque {
   std::uintptr_t stack_high_;
   std::size_t stack_bytes_;
   location word_here_;
+  bool near_apart_;
+  face far_;                         // of all thieves, unless NEAR_APART
+  face near_;                        // of those of this node
   std::uintptr_t* split_;            // the oldest private slot; slots before it are published or gone
   std::uintptr_t slow_from_;         // frames from here up return slowly, for another reason than the split
   bool thieves_;                     // there are some

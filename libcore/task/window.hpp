@@ -12,6 +12,7 @@
 // fails.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -24,7 +25,7 @@ inline constexpr std::size_t entry_unit = 16;
 inline constexpr std::size_t stack_limit = entry_unit << 23;  // 128 MiB: what 23 bits of units reach
 
 /// Bits of the doorbell word. Each is a byte of its own, so that a put can set it without an atomic.
-enum class bell : std::uint8_t { publish = 0, release = 1, begins = 2, sticky = 7 };
+enum class bell : std::uint8_t { publish = 0, release = 1, begins = 2, publish_near = 3, sticky = 7 };
 
 /// What steal_window::attendant says. Thieves call an attendant that sleeps, and no other.
 enum class attending : std::uint32_t {
@@ -37,6 +38,14 @@ enum class attending : std::uint32_t {
 struct window_slot {
   std::uint64_t entry;
   std::uint64_t ticket;
+};
+
+/// What thieves of the same node use where the transport's atomics and the CPU's do not exclude each other: its word is
+/// changed by CPU atomics alone. It has the bell `publish_near`; all else is steal_window's.
+struct alignas(64) near_window {
+  std::uint64_t word;
+  std::uint64_t ack[ring];
+  window_slot slot[ring];
 };
 
 struct alignas(64) steal_window {
@@ -52,6 +61,7 @@ struct alignas(64) steal_window {
   std::uint64_t rung_ns;    // when the bell was rung
   std::uint32_t attendant;  // attending; a futex
   std::uint32_t looks_far;  // in the window of a node's first rank: how many of its sleepers try other nodes right now
+  near_window near;
 };
 static_assert(offsetof(steal_window, slot) == 128);
 inline constexpr std::size_t window_line_bytes = offsetof(steal_window, ack);
@@ -97,10 +107,24 @@ struct window_entry {
   }
 };
 
+/// Whether a thief has asked for work in the window W, of its own node or of another one.
+inline bool asked(steal_window& w) noexcept {
+  auto* bells = reinterpret_cast<std::uint8_t*>(&w.doorbell);
+  const auto rung = [&](bell which) {
+    return std::atomic_ref(bells[static_cast<int>(which)]).load(std::memory_order_relaxed) != 0;
+  };
+  return rung(bell::publish) || rung(bell::publish_near);
+}
+
+/// How many entries are shown to the thieves of the same node alone; a hint.
+inline std::uint64_t near_entries(steal_window& w) noexcept {
+  return window_word::unpack(std::atomic_ref(w.near.word).load(std::memory_order_relaxed)).size();
+}
+
 /// A window in which nothing is published and every slot looks acknowledged.
 constexpr void clear_window(steal_window& w) noexcept {
   w = steal_window{};
-  for (std::uint64_t s = 0; s < ring; ++s) w.ack[s] = (s + 1 - ring) & index_mask;
+  for (std::uint64_t s = 0; s < ring; ++s) w.ack[s] = w.near.ack[s] = (s + 1 - ring) & index_mask;
 }
 
 }  // namespace tobi::tasks

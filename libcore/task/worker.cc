@@ -49,11 +49,14 @@ void worker::start(const worker_parts& parts) {
   const auto bytes = static_cast<std::size_t>(parts.stack_high - parts.stack_low);
   sched_ = make_scheduler(parts.sched, *this);
   arch::hot_state& hot = sched_->deque_state();
+  std::erase_if(parts_.near, [&](int rank) { return parts.net->mapped(rank) == nullptr; });
+  const bool all_near = parts_.near.size() + 1 == static_cast<std::size_t>(parts.net->size());
   if (parts.use_the) {
     deque_ = std::make_unique<the>(hot, parts.slot_memory, *parts.net, *parts.window, *parts.the, *this, high, bytes);
   } else {
     deque_ = std::make_unique<steal_word>(hot, parts.slot_memory, *parts.net, *parts.window, *this, high, bytes,
-                                          !parts.choice->none());
+                                          !parts.choice->none(),
+                                          !parts.net->host_atomics() && !parts_.near.empty() && !all_near);
   }
   one_host_ = std::all_of(parts.hosts->begin(), parts.hosts->end(), [&](int h) { return h == parts.hosts->front(); });
   must_poll_ = must_poll(parts.net->transport().caps());
@@ -67,14 +70,12 @@ void worker::start(const worker_parts& parts) {
   ready_.start(*parts.net, deque_->shown_lists(), !parts.choice->none() && sched_->moves_at_joins());
   incoming_image_.start(*parts.net, *parts.images);
   still_.start(*parts.net, *parts.board, *parts.objects, parts.runs_tasks ? sched_.get() : nullptr);
-  std::erase_if(parts_.near, [&](int rank) { return parts.net->mapped(rank) == nullptr; });
   const int first = parts_.near.empty() ? parts.net->rank() : std::min(parts.net->rank(), parts_.near.front());
   auto* const window_of_first = reinterpret_cast<steal_window*>(
       first == parts.net->rank() ? reinterpret_cast<std::byte*>(parts.window)
                                  : parts.net->mapped(first) + parts.net->here(parts.window).offset());
-  lookout_.start(*deque_, *parts.choice, parts_.near,
-                 parts_.near.size() + 1 < static_cast<std::size_t>(parts.net->size()), parts.cores,
-                 window_of_first->looks_far, static_cast<std::uint64_t>(parts.net->rank()) + 1);
+  lookout_.start(*deque_, *parts.choice, parts_.near, !all_near, parts.cores, window_of_first->looks_far,
+                 static_cast<std::uint64_t>(parts.net->rank()) + 1);
   if (!parts.choice->none()) start_attendant();
 }
 
@@ -135,10 +136,7 @@ void worker::set_busy(bool in_a_task) noexcept {
   }
 }
 
-bool worker::asked_for_work() const noexcept {
-  auto* bells = reinterpret_cast<std::uint8_t*>(&parts_.window->doorbell);
-  return std::atomic_ref(bells[static_cast<int>(bell::publish)]).load(std::memory_order_relaxed) != 0;
-}
+bool worker::asked_for_work() const noexcept { return asked(*parts_.window); }
 
 void worker::enter_root(void (*first)(void*), const void* argument, std::size_t argument_bytes) {
   // The argument lies in the root's own frames, so that it moves with the root.
@@ -167,15 +165,16 @@ void worker::begin_task() noexcept {
 void worker::after_leave() {
   for (;;) {
     switch (left_) {
-      case left::died:
-        settle();
-        return;
+      case left::died: {
+        const std::uintptr_t next = leave_region();
+        if (next == 0) return;
+        go_on(next);
+        break;
+      }
       case left::suspended: {
-        const std::uintptr_t next = suspend_task();
-        if (next == 0) {
-          settle();
-          return;
-        }
+        std::uintptr_t next = suspend_task();
+        if (next == 0) next = leave_region();
+        if (next == 0) return;
         go_on(next);
         break;
       }
@@ -184,6 +183,21 @@ void worker::after_leave() {
         break;
     }
   }
+}
+
+// The running task has left, and its parent is elsewhere. An older one may still be here, where thieves of this node
+// and of others have a window each: it goes on in place, as if this worker had stolen it, before anything is brought
+// into the region. Returns its stack pointer, or 0 when the region is empty.
+std::uintptr_t worker::leave_region() {
+  const std::uintptr_t sp = deque_->take_older();
+  settle();
+  if (sp == 0) return 0;
+  const auto* frame = reinterpret_cast<const arch::saved_frame*>(sp);
+  scopes_.forget_below(sp);
+  tell_parent(*frame, deque_->task_base());
+  ready_.show();  // what the task that has left has awakened waits no longer for this worker
+  begin_task();
+  return sp;
 }
 
 void worker::settle() noexcept {

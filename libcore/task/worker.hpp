@@ -6,9 +6,9 @@
 // ways: it died (its parent has been taken), it suspended (a join must wait), or it forked under TOBI_DEBUG_MIGRATE.
 //
 // Invariant (checked where a task is entered): a worker that brings frames into its region owns no live frame there.
-// When a child dies whose parent was taken, all older ones were taken too; a task that suspends over a parent that is
-// still here gives way to that parent, in place. And before foreign frames come in, the deque is quiet: nobody still
-// copies the old ones.
+// When a child dies whose parent was taken, all older ones were taken too, or the newest that is left goes on in place;
+// a task that suspends over a parent that is still here gives way to that parent, in place. And before foreign frames
+// come in, or a frame in place goes on below which others were taken, the deque is quiet: nobody still copies them.
 //
 // The one instance is a static object: a task that moves finds its new worker at the same address.
 #pragma once
@@ -214,6 +214,7 @@ class worker final : public record_source {
   void after_leave();
   void go_on(std::uintptr_t sp) noexcept;
   void start_attendant();
+  std::uintptr_t leave_region();
   void settle() noexcept;
   [[nodiscard]] bool parent_is_here(std::uintptr_t sp) const noexcept;
   void resume(std::uint64_t list);

@@ -96,8 +96,8 @@ task<detail::result_of<F>> spawn(F function) {
 }
 
 /// Serves what other workers ask of this one: work, releases of global memory, operations on its memory where the
-/// transport must be polled. Forks do it by themselves, and in a leaf a thread of the worker does it within some 100 us;
-/// this is for a leaf in which that is too late. Does not migrate the caller.
+/// transport must be polled. Forks do it by themselves, and in a leaf a thread of the worker does it within some 100
+/// us; this is for a leaf in which that is too late. Does not migrate the caller.
 void poll() noexcept;
 
 }  // namespace tobi

@@ -158,7 +158,7 @@ class thief_over : public testing::TestWithParam<place> {
       *it.hot.bottom++ = sp;
       own.forked();
     }
-    own.serve();
+    own.serve(tasks::server::owner);
   }
   // An image of BYTES of frames in the heap of RANK, which belong to the end of the thief's stack.
   location suspended_at(int rank, std::size_t bytes) {

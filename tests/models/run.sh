@@ -36,9 +36,17 @@ expect_wrong() {  # NAME FILE SED-EXPRESSION: the mutant must differ, and fail
 
 m=$root/tests/models
 later expect_right steal_word "$m/steal_word.pml"
-later expect_wrong steal_word-without-acknowledgement "$m/steal_word.pml" 's/(ack\[(top - i) % RING\] == top - i); i++/i++/'
-later expect_wrong steal_word-without-second-look "$m/steal_word.pml" 's/^ *e_cell = entry_cell\[t % RING\];$//'
-later expect_wrong steal_word-without-tag-and-claim "$m/steal_word.pml" 's/:: top == t \&\& split == s \&\& tag == g -> top++/:: true -> top++/'
+later expect_wrong steal_word-without-acknowledgement "$m/steal_word.pml" 's/(ack\[AT(win, top\[win\] - i)\] == top\[win\] - i); i++/i++/'
+later expect_wrong steal_word-without-second-look "$m/steal_word.pml" 's/^ *e_cell = entry_cell\[AT(w, t)\];$//'
+later expect_wrong steal_word-without-tag-and-claim "$m/steal_word.pml" 's/:: top\[w\] == t \&\& split\[w\] == s \&\& tag\[w\] == g -> top/:: true -> top/'
+defines="-DWINDOWS=2"
+later expect_right steal_word-two-windows "$m/steal_word.pml"
+later expect_wrong steal_word-goes-on-before-the-near-acknowledgements "$m/steal_word.pml" 's/^ *await_acknowledgements(NEAR);$//'
+later expect_wrong steal_word-goes-on-before-the-far-acknowledgements "$m/steal_word.pml" 's/^ *await_acknowledgements(FAR);$//'
+later expect_wrong steal_word-forgets-what-is-left "$m/steal_word.pml" 's/:: SHOWN(NEAR) == 0 \&\& SHOWN(FAR) == 0 -> break/:: true -> break/'
+later expect_wrong steal_word-goes-on-with-the-oldest "$m/steal_word.pml" 's/YOUNGEST(NEAR) > YOUNGEST(FAR)/YOUNGEST(NEAR) < YOUNGEST(FAR)/;s/YOUNGEST(FAR) > YOUNGEST(NEAR)/YOUNGEST(FAR) < YOUNGEST(NEAR)/'
+later expect_wrong steal_word-moves-beside-younger-ones "$m/steal_word.pml" 's/shown == depth \&\& SHOWN(FAR) == 0 \&\&/shown == depth \&\& SHOWN(FAR) < RING \&\&/'
+defines=
 later expect_right attendant "$m/attendant.pml"
 later expect_wrong attendant-without-fence "$m/attendant.pml" 's/^ *heavy_fence();  .\* of hold_back.*$//'
 later expect_wrong attendant-believes-bottom "$m/attendant.pml" 's/:: now < until -> until = now .*$/:: false -> skip/'

@@ -27,6 +27,7 @@ struct stolen {
   std::uintptr_t sp = 0;
   std::uintptr_t base = 0;
   int victim = -1;
+  bool insists = false;                              // in: the thief has found nothing for long, and calls at once
   std::uint64_t trips_before = 0;                    // round trips made when the victim had been called; 0: it was not
   std::uint64_t ticket = 0;                          // of the victim's global memory: see base::coherence
   std::uint64_t list = 0;                            // steal_result::context
@@ -44,8 +45,9 @@ struct stolen {
 /// context: not a continuation but a list of suspended tasks that can run (ready.hpp); it is the thief's now.
 enum class steal_result : std::uint8_t { taken, context, empty, lost_race };
 
-/// What a glance at a worker's mapped memory tells: it has something to take, or runs a task, or neither.
-enum class sight : std::uint8_t { work, busy, nothing };
+/// What a glance at a worker's mapped memory tells: it has something to take; it runs a task, and may have more than it
+/// shows; it runs one, and has nothing to give; or it runs none.
+enum class sight : std::uint8_t { work, busy, leaf, nothing };
 
 /// Who is inside (base/door.hpp) and shows entries. The worker's own thread knows where it stands itself. Its attendant
 /// does not: that thread forks and returns meanwhile, on the fork path, which has no door.

@@ -50,6 +50,8 @@ class lookout {
         case sight::busy:
           if (busy < 0) busy = near_[at];
           break;
+        case sight::leaf:
+          break;
         case sight::nothing:
           ++idle_;
           break;

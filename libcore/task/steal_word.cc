@@ -168,8 +168,11 @@ void steal_word::serve(server who) noexcept {
   const bool has_private = bottom() > split_;
   if (!has_private && near_apart_ && far_asks && move_far()) return;
   if (who == server::attendant && !has_private) {
-    // The bell stays up, so that the next fork answers it; until then nobody needs to call.
-    std::atomic_ref(window_.attendant).store(static_cast<std::uint32_t>(attending::idle), std::memory_order_relaxed);
+    // The bell stays up, so that the next fork answers it; until then nobody needs to call. What the near window still
+    // has may be moved for a far thief.
+    if (!near_apart_ || shown(near_) == 0) {
+      std::atomic_ref(window_.attendant).store(static_cast<std::uint32_t>(attending::idle), std::memory_order_relaxed);
+    }
     return;
   }
   // What a task shows as it begins is for its own node, whose word is cheap to change.
@@ -357,14 +360,14 @@ void steal_word::ring_bell(int victim) {
 
 // The bell was rung before, and nothing has come of it: calls the victim's attendant, if that is of this host and
 // sleeps. True: it was called, and has had a moment.
-bool steal_word::insist(int victim) {
+bool steal_word::insist(int victim, bool at_once) {
   std::byte* there = net_.mapped(victim);
   if (there == nullptr) return false;
   auto* window = reinterpret_cast<steal_window*>(there + word_here_.offset());
   const std::atomic_ref attendant(window->attendant);
   auto seen = static_cast<std::uint32_t>(attending::asleep);
   if (attendant.load(std::memory_order_relaxed) != seen) return false;
-  if (arch::now_ns() - atomic(window->rung_ns).load(std::memory_order_relaxed) < patience_ns) return false;
+  if (!at_once && arch::now_ns() - atomic(window->rung_ns).load(std::memory_order_relaxed) < patience_ns) return false;
   if (!attendant.compare_exchange_strong(seen, static_cast<std::uint32_t>(attending::called))) return false;
   syscall(SYS_futex, &window->attendant, FUTEX_WAKE, 1, nullptr, nullptr, 0);
   nanosleep(&moment, nullptr);
@@ -377,7 +380,10 @@ sight steal_word::glance(int victim) {
   const bool lists = std::any_of(std::begin(window->ready), std::end(window->ready),
                                  [&](std::uint64_t& word) { return now(word) != 0; });
   if (lists || window_word::unpack(now(window->word)).size() != 0 || near_entries(*window) != 0) return sight::work;
-  return now(window->busy) != 0 ? sight::busy : sight::nothing;
+  if (now(window->busy) == 0) return sight::nothing;
+  const bool bare =
+      std::atomic_ref(window->attendant).load(std::memory_order_relaxed) == static_cast<std::uint32_t>(attending::idle);
+  return bare ? sight::leaf : sight::busy;
 }
 
 steal_result steal_word::steal(int victim, stolen& got) {
@@ -398,14 +404,14 @@ steal_result steal_word::attempt_near(steal_window& window, int victim, stolen& 
   const bool for_others = window_word::unpack(now(window.word)).size() != 0;
   if (line_.busy == 0) return for_others ? attempt(victim, got, true) : steal_result::empty;
   auto* bells = reinterpret_cast<std::uint8_t*>(&window.doorbell);
-  if (std::atomic_ref(bells[static_cast<int>(bell::publish_near)]).load(std::memory_order_relaxed) == 0) {
-    ring_bell(victim);
-    return steal_result::empty;
-  }
-  if (!insisted && insist(victim)) {
+  const bool rung_before =
+      std::atomic_ref(bells[static_cast<int>(bell::publish_near)]).load(std::memory_order_relaxed) != 0;
+  if (!rung_before) ring_bell(victim);
+  if (!insisted && (rung_before || got.insists) && insist(victim, got.insists)) {
     got.trips_before = net_.round_trips();
     return attempt_near(window, victim, got, true);
   }
+  if (!rung_before) return steal_result::empty;
   const bool unanswered = arch::now_ns() - now(window.rung_ns) >= patience_ns;
   return for_others && unanswered ? attempt(victim, got, true) : steal_result::empty;
 }
@@ -446,9 +452,9 @@ steal_result steal_word::attempt(int victim, stolen& got, bool insisted) {
   const window_word w = window_word::unpack(line_.word);
   if (w.size() == 0) {
     if (line_.busy == 0) return steal_result::empty;
-    if ((line_.doorbell & 0xff) == 0) {
-      ring_bell(victim);
-    } else if (!insisted && insist(victim)) {
+    const bool rung_before = (line_.doorbell & 0xff) != 0;
+    if (!rung_before) ring_bell(victim);
+    if (!insisted && (rung_before || got.insists) && insist(victim, got.insists)) {
       got.trips_before = net_.round_trips();
       return attempt(victim, got, true);
     }

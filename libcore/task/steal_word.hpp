@@ -122,7 +122,7 @@ class steal_word final : public deque {
   void ring_own(bell which, std::uint8_t value) noexcept;
   void lower_bell(bell which) noexcept;
   void ring_bell(int victim);
-  bool insist(int victim);
+  bool insist(int victim, bool at_once);
   steal_result attempt(int victim, stolen& got, bool insisted);
   steal_result attempt_near(steal_window& window, int victim, stolen& got, bool insisted);
   steal_result claim_near(steal_window& window, int victim, stolen& got, std::uint64_t mark);

@@ -282,6 +282,7 @@ steal_result worker::steal(stolen& got) {
   const std::uint64_t begin_ns = arch::now_ns();
   const std::uint64_t trips = parts_.net->round_trips();
   got.image = &incoming_image_;
+  got.insists = sleeps_;
   if (tracing != nullptr) tracing->steal_begins(begin_ns);
   const steal_result result = deque_->steal(victim, got);
   lookout_.tried();

@@ -67,8 +67,13 @@ class memory_transport final : public transports::transport {
   }
   [[nodiscard]] std::byte* map(transports::region_id id) noexcept override { return maps_ ? memory_of(id) : nullptr; }
   status post(int, std::span<const transports::op> ops) noexcept override {
+    if (nic_ == nullptr) {
+      transports::execute(ops, [this](transports::region_id id) { return memory_of(id); });
+      return status::ok;
+    }
     for (const transports::op& o : ops) {
-      if (nic_ == nullptr || o.kind != transports::op_kind::compare_swap) {
+      std::atomic_thread_fence(std::memory_order_seq_cst);  // a chain's order
+      if (o.kind != transports::op_kind::compare_swap) {
         transports::execute({&o, 1}, [this](transports::region_id id) { return memory_of(id); });
       } else {
         swap_slowly(o);

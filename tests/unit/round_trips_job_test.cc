@@ -155,13 +155,15 @@ TEST_P(trips_over, a_join_that_must_wait_is_a_look_and_a_compare_and_swap) {
 
 // A future's task is forked here, and the root is taken by a second worker, which stays busy with it while a task of
 // its waits for the future. So it is a third worker that takes the future's task, and ends it: far from its record, and
-// from the image of who waits. That one goes on where the future's task has ended.
+// from the image of who waits. That one goes on where the future's task has ended. Who takes what is the thieves'
+// affair: where the image is at hand it is one less, and it is tried again.
 TEST_P(trips_over, the_end_of_a_task_that_is_waited_for_is_one_chain_and_one_get) {
   const std::uint64_t record = either(1, 2);
   const std::uint64_t image = shm() ? 2 : 1;          // nobody waits for the two
   const std::uint64_t expected = record + image + 1;  // and the value, behind the resume
-  expect_zero(3, [=](tobi::runtime&) {
-    const std::uint64_t counted = tobi::run([] {
+  constexpr std::uint64_t elsewhere_than_it_ended = 99;
+  const auto one_run = [] {
+    return tobi::run([] {
       const auto f = tobi::spawn_future([] {
         const auto leaf = tobi::spawn_future([] { wait_for(9); });
         wait_for(1);
@@ -171,7 +173,7 @@ TEST_P(trips_over, the_end_of_a_task_that_is_waited_for_is_one_chain_and_one_get
       });
       auto waits = tobi::spawn([f] {
         const auto leaf = f.join();
-        const std::uint64_t needed = rank() == shared()->where_it_ended ? since_mark() : 99;
+        const std::uint64_t needed = rank() == shared()->where_it_ended ? since_mark() : elsewhere_than_it_ended;
         shared()->step = 9;
         leaf.join();
         return needed;
@@ -180,6 +182,14 @@ TEST_P(trips_over, the_end_of_a_task_that_is_waited_for_is_one_chain_and_one_get
       wait_for(9);
       return waits.join();
     });
+  };
+  expect_zero(3, [=](tobi::runtime& rt) {
+    std::uint64_t counted = 0;
+    for (int i = 0; i < 50 && (counted < expected || counted == elsewhere_than_it_ended); ++i) {
+      if (rt.rank() == 0) shared()->step = 0;
+      rt.barrier();
+      counted = one_run();
+    }
     return counted == expected ? 0 : static_cast<int>(100 + counted);
   });
 }

@@ -94,7 +94,9 @@ void attendant::live() noexcept {
       base::the_door.end_visit();
     }
     auto seen = value(attending::called);
-    state.compare_exchange_strong(seen, value(attending::asleep), std::memory_order_release, std::memory_order_relaxed);
+    // Acquire: the call may have been the destructor's, and then this sees why it came.
+    state.compare_exchange_strong(seen, value(attending::asleep), std::memory_order_acq_rel, std::memory_order_relaxed);
+    if (stopping_.load(std::memory_order_relaxed)) return;
   }
 }
 

@@ -73,7 +73,11 @@ bool steal_word::insist(int victim, bool at_once) {
   auto seen = static_cast<std::uint32_t>(attending::asleep);
   if (attendant.load(std::memory_order_relaxed) != seen) return false;
   if (!at_once && arch::now_ns() - atomic(window->rung_ns).load(std::memory_order_relaxed) < patience_ns) return false;
-  if (!attendant.compare_exchange_strong(seen, static_cast<std::uint32_t>(attending::called))) return false;
+  // Release: the ring comes before the call. A lost race needs no order.
+  if (!attendant.compare_exchange_strong(seen, static_cast<std::uint32_t>(attending::called), std::memory_order_release,
+                                         std::memory_order_relaxed)) {
+    return false;
+  }
   syscall(SYS_futex, &window->attendant, FUTEX_WAKE, 1, nullptr, nullptr, 0);
   nanosleep(&moment, nullptr);
   return true;

@@ -1,8 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
 # Tobiuo. `make help` lists the targets; README.md says more. One Makefile, not recursive: each folder names its own files in
 # its module.mk. Output goes to build/MODE.
 .DEFAULT_GOAL := all
 MODE   ?= release
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
 CXX    ?= g++
 ifeq ($(origin CXX),default)
 CXX := g++
@@ -10,95 +12,103 @@ endif
 ARCH   := $(firstword $(subst -, ,$(shell $(CXX) -dumpmachine 2>/dev/null || uname -m)))
 OUT    := build/$(MODE)
 VERSION := 0.1.0
+SONAME  := libtobi.so.$(firstword $(subst ., ,$(VERSION)))
 
-mode_release := -O3 -g
+# Line tables say where a program was; the values of variables, mostly gone at -O3, would cost a fifth of the time to compile.
+mode_release := -O3 -g1
 mode_debug   := -O0 -g3
-mode_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+mode_asan    := -O0 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 mode_tsan    := -O1 -g1 -fsanitize=thread -Wno-error=tsan
 ifndef mode_$(MODE)
 $(error MODE=$(MODE) is not one of release, debug, asan (with undefined behaviour), tsan)
 endif
 
 # GCC 12's -Wrestrict sees overlaps in std::string's operator+ that are not there (GCC bug 105651).
-WARN     := -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-restrict
+WARN     := -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unknown-warning-option -Wno-restrict
 CXXFLAGS := -std=c++20 $(mode_$(MODE)) $(WARN) -fPIC -I. -Ilibcore/include -DTOBI_VERSION='"$(VERSION)"' $(EXTRA_CXXFLAGS)
 LDFLAGS  := $(mode_$(MODE)) $(EXTRA_LDFLAGS)
+comma    := ,
+hash     := \#
 LIBS     := -lhwloc -lpthread -ldl -lm
 Q        := $(if $(V),,@)
 say       = @printf '  %-5s %s\n' $(1) $(2)
 
-# What the optional parts are, found once: build/config.mk (see .ci/configure).
--include build/config.mk
+# $(call made,KIND,COMMAND) is the recipe of what COMMAND makes: it runs where $@ is older than what it is made of, and where
+# another command has made it. So objects and programs follow the configuration and the flags. Its rules have FORCE among
+# their prerequisites.
+record  = $(OUT)/made/$(subst /,+,$(patsubst $(OUT)/%,%,$@))
+differs = $(subst x$(strip $(1)),,x$(strip $(2)))$(subst x$(strip $(2)),,x$(strip $(1)))
+made    = $(if $(filter-out FORCE,$?)$(call differs,$(2),$(file <$(record))),$(shell mkdir -p $(@D) $(OUT)/made)$(file \
+  >$(record).new,$(2))$(Q)printf '  %-5s %s\n' $(1) $@ && $(2) && mv $(record).new $(record))
+
+# What the optional parts are: build/config.mk, which make makes where it is missing (see tools/make/configure). What installs
+# packages first starts another make afterwards.
+ifneq ($(filter-out demo check soak bench docs manual dist deb clean help,$(or $(MAKECMDGOALS),all)),)
+build/config.mk: tools/make/configure
+	$(Q)CXX=$(CXX) tools/make/configure
+include build/config.mk
+endif
 
 objects = $(patsubst %,$(OUT)/obj/%.o,$(basename $(1)))
 LIB := $(OUT)/lib/libtobi.a
 SO  := $(OUT)/lib/libtobi.so.$(VERSION)
 lib_sources :=
-include arch/module.mk alloc/module.mk bootstrap/module.mk transports/module.mk libcore/module.mk tools/module.mk tests/module.mk
-lib_objects := $(call objects,$(lib_sources)) $(OUT)/obj/alloc/jemalloc.o
+include arch/module.mk alloc/module.mk bootstrap/module.mk transports/module.mk libcore/module.mk tools/make/units.mk \
+        tools/module.mk tools/manual/module.mk tools/debian/module.mk tools/completion/module.mk tests/module.mk
+lib_objects := $(call objects,$(lib_units)) $(OUT)/obj/alloc/jemalloc.o
 
 .SECONDARY:
-.PHONY: all demo check bench install clean help build-all programs libraries tests
-all:
-	$(Q)test -f build/config.mk || CXX=$(CXX) .ci/configure
-	$(Q)$(MAKE) --no-print-directory build-all
-build-all: libraries programs
-libraries: $(LIB) $(SO) $(mpi_plugins) $(OUT)/lib/tobi.pc $(OUT)/lib/cmake/tobi/tobiConfig.cmake
+.PHONY: all demo check soak bench install clean help programs libraries tests FORCE
+all: $(joined_objects) libraries programs
+libraries: $(LIB) $(SO) $(mpi_plugins)
 programs: $(tool_programs) $(example_programs) $(perf_plugins)
 tests: $(test_programs)
 
-$(OUT)/obj/%.o: %.cc
-	@mkdir -p $(@D)
-	$(call say,CXX,$<)
-	$(Q)$(CXX) $(CXXFLAGS) $(flags_$(subst /,_,$(*D))) -MMD -MP -c $< -o $@
-$(OUT)/obj/%.o: %.S
-	@mkdir -p $(@D)
-	$(call say,AS,$<)
-	$(Q)$(CXX) -g -MMD -MP -c $< -o $@
-$(OUT)/obj/%.elided.o: %.cc
-	@mkdir -p $(@D)
-	$(call say,CXX,"$< (elided)")
-	$(Q)$(CXX) $(CXXFLAGS) $(flags_$(subst /,_,$(*D))) -DTOBI_ELIDE -MMD -MP -c $< -o $@
-$(LIB): $(lib_objects)
-	@mkdir -p $(@D)
-	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar crs $@ $^
-$(SO): $(lib_objects) libcore/libtobi.map
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CXX) -shared -Wl,-soname,libtobi.so.0 -Wl,--version-script=libcore/libtobi.map -Wl,-z,defs $(LDFLAGS) -o $@ $(lib_objects) $(LIBS)
-	$(Q)ln -sf $(@F) $(@D)/libtobi.so.0 && ln -sf $(@F) $(@D)/libtobi.so
-$(OUT)/lib/tobi.pc: libcore/tobi.pc.in Makefile
-	@mkdir -p $(@D)
-	$(Q)sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' $< > $@
-$(OUT)/lib/cmake/tobi/tobiConfig.cmake: libcore/tobiConfig.cmake.in Makefile
-	@mkdir -p $(@D)
-	$(Q)sed 's|@VERSION@|$(VERSION)|' $< > $@
-	$(Q)sed 's|@VERSION@|$(VERSION)|' libcore/tobiConfigVersion.cmake.in > $(@D)/tobiConfigVersion.cmake
+compile = $(CXX) $(CXXFLAGS) $(flags_$(subst /,_,$(*D))) -MMD -MP -c $< -o $@
+$(OUT)/obj/%.o: %.cc FORCE
+	$(call made,CXX,$(compile))
+$(OUT)/obj/%.o: %.S FORCE
+	$(call made,AS,$(CXX) -g -MMD -MP -c $< -o $@)
+$(OUT)/obj/%.elided.o: %.cc FORCE
+	$(call made,CXX,$(compile) -DTOBI_ELIDE)
+$(LIB): $(lib_objects) FORCE
+	$(call made,AR,rm -f $@ && ar crs $@ $(filter %.o,$^))
+$(SO): $(lib_objects) libcore/libtobi.map FORCE
+	$(call made,LINK,$(CXX) -shared -Wl$(comma)-soname$(comma)$(SONAME) -Wl$(comma)--version-script=libcore/libtobi.map -Wl$(comma)-z$(comma)defs \
+	  $(LDFLAGS) -o $@ $(lib_objects) $(LIBS) && ln -sf $(@F) $(@D)/$(SONAME) && ln -sf $(@F) $(@D)/libtobi.so)
 
+# A make of its own, on all cores unless it was told otherwise.
+again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$$(nproc))
 demo:
-	$(Q).ci/packages demo && $(MAKE) --no-print-directory all
+	$(Q)tools/make/packages demo && $(again) $(OUT)/bin/tobi-bench
 	$(Q)$(OUT)/bin/tobi-bench uts --tree T1L --verify --efficiency --progress
-check:
-	$(Q).ci/packages check && $(MAKE) --no-print-directory -j2 all && $(MAKE) --no-print-directory -j2 tests
-	$(Q)OUT=$(OUT) MAKE="$(MAKE)" CXX=$(CXX) .ci/check
+check soak:
+	$(Q)tools/make/packages check && rm -f build/config.mk && $(again) all tests
+	$(Q)OUT=$(OUT) MAKE="$(MAKE)" CXX=$(CXX) tools/make/check $(filter soak,$@)
 bench:
-	$(Q).ci/packages check && $(MAKE) --no-print-directory all && $(MAKE) --no-print-directory $(perf_test_programs)
+	$(Q)tools/make/packages check && rm -f build/config.mk && $(again) all perf-tests
 	$(Q)OUT=$(OUT) tests/perf/run
 
-install: all
-	$(Q)mkdir -p $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/cmake $(DESTDIR)$(PREFIX)/bin
-	$(Q)cp -r libcore/include/tobi $(DESTDIR)$(PREFIX)/include/
-	$(Q)cp -P $(LIB) $(SO) $(OUT)/lib/libtobi.so.0 $(OUT)/lib/libtobi.so $(mpi_plugins) $(perf_plugins) $(DESTDIR)$(PREFIX)/lib/
-	$(Q)sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' libcore/tobi.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tobi.pc
-	$(Q)cp -r $(OUT)/lib/cmake/tobi $(DESTDIR)$(PREFIX)/lib/cmake/
+# What others build with names the folders that it is installed to.
+describe = $(Q)sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|; s|@VERSION@|$(VERSION)|; s|@SONAME@|$(SONAME)|' \
+  libcore/$(1).in | sed "s|@TO_INCLUDE@|$$(realpath -ms --relative-to=$(LIBDIR)/cmake/tobi $(PREFIX)/include)|" >$(DESTDIR)$(LIBDIR)/$(2)/$(1)
+install: all install-manual install-completion
+	$(Q)mkdir -p $(addprefix $(DESTDIR),$(PREFIX)/include $(PREFIX)/bin $(LIBDIR)/pkgconfig $(LIBDIR)/cmake/tobi)
+	$(Q)cp -r libcore/include/tobi $(DESTDIR)$(PREFIX)/include/ && rm -f $(DESTDIR)$(PREFIX)/include/tobi/README.md
+	$(Q)cp -P $(LIB) $(SO) $(addprefix $(OUT)/lib/,$(SONAME) libtobi.so) $(mpi_plugins) $(perf_plugins) $(DESTDIR)$(LIBDIR)/
+	$(call describe,tobi.pc,pkgconfig)
+	$(call describe,tobiConfig.cmake,cmake/tobi)
+	$(call describe,tobiConfigVersion.cmake,cmake/tobi)
 	$(Q)cp $(tool_programs) $(DESTDIR)$(PREFIX)/bin/
 clean:
 	$(Q)rm -rf build
 help:
 	@echo 'make            build the libraries, tools and examples        make demo     install packages, build, run a tree of 102 million tasks'
-	@echo 'make check      install packages, run every test              make bench    run the measurements (nothing is asserted)'
-	@echo 'make install    to PREFIX=$(PREFIX), under DESTDIR             make clean    remove build/'
+	@echo 'make check      install packages, run every test (FAST=1: quick ones; WHOLE=1: all)   make bench    run the measurements (nothing is asserted)'
+	@echo 'make soak       the tests with many seeds and repetitions, for hours'
+	@echo 'make install    to PREFIX=$(PREFIX), libraries to LIBDIR, under DESTDIR   make clean    remove build/'
+	@echo 'make docs       install pandoc and doxygen, make the man pages, an HTML site and the reference of the headers'
+	@echo 'make dist       a source tarball                               make deb      Debian packages of it, in build/deb'
 	@echo 'MODE=release|debug|asan|tsan   CXX=compiler   V=1 shows the commands'
 
 -include $(shell find $(OUT)/obj -name '*.d' 2>/dev/null)

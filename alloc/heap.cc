@@ -1,10 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "alloc/heap.hpp"
+
+#include <sys/mman.h>
 
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
+#include "alloc/tsd.hpp"
 #include "libcore/base/log.hpp"
 
 // The private copy of jemalloc (alloc/module.mk makes it): its own names, prefixed, and the hook table of its manual.
@@ -30,6 +36,8 @@ struct extent_hooks_t {
 void* tobi_je_mallocx(std::size_t size, int flags);
 void tobi_je_dallocx(void* ptr, int flags);
 int tobi_je_mallctl(const char* name, void* oldp, std::size_t* oldlenp, void* newp, std::size_t newlen);
+// What it calls in place of mmap.
+[[gnu::visibility("hidden")]] void* tobi_je_mmap(void* at, std::size_t bytes, int prot, int flags, int fd, off_t from);
 }
 
 namespace tobi::alloc {
@@ -40,6 +48,8 @@ namespace {
 // object freed is at once free for everybody, and nothing of this range lingers in a cache that outlives it.
 constexpr int in_arena(unsigned arena) noexcept { return static_cast<int>((arena + 1) << 20); }
 constexpr int no_thread_cache = 1 << 8;
+
+bool jemalloc_starts = false;  // guarded by the turn
 
 }  // namespace
 
@@ -79,7 +89,10 @@ struct heap::range : extent_hooks_t {
 heap::heap(std::byte* base, std::size_t bytes) : range_(std::make_unique<range>(base, bytes)) {
   extent_hooks_t* hooks = range_.get();
   std::size_t length = sizeof arena_;
+  const jemalloc_turn now;
+  jemalloc_starts = true;
   const int failed = tobi_je_mallctl("arenas.create", &arena_, &length, &hooks, sizeof hooks);
+  jemalloc_starts = false;
   if (failed != 0) {
     base::fatal("jemalloc could not make an arena on the registered heap (error " + std::to_string(failed) +
                 "); is TOBI_HEAP_SIZE large enough?");
@@ -90,17 +103,30 @@ heap::heap(std::byte* base, std::size_t bytes) : range_(std::make_unique<range>(
 heap::~heap() {
   // After this jemalloc may reuse nothing of the range. Destroying calls the hooks one last time.
   const std::string name = "arena." + std::to_string(arena_) + ".destroy";
+  const jemalloc_turn now;
   tobi_je_mallctl(name.c_str(), nullptr, nullptr, nullptr, 0);
   // The arena's own metadata lives in the range and dies with it; the hooks must outlive the arena's number.
 }
 
 void* heap::allocate(std::size_t bytes, std::size_t alignment) noexcept {
   const int log2_alignment = std::countr_zero(alignment);  // the low six bits of the flags
+  const jemalloc_turn now;
   return tobi_je_mallocx(bytes == 0 ? 1 : bytes, flags_ | log2_alignment);
 }
 
-void heap::deallocate(void* object) noexcept { tobi_je_dallocx(object, flags_); }
-
-std::size_t heap::high_water() const noexcept { return range_->used.load(std::memory_order_relaxed); }
+void heap::deallocate(void* object) noexcept {
+  const jemalloc_turn now;
+  tobi_je_dallocx(object, flags_);
+}
 
 }  // namespace tobi::alloc
+
+// At its start jemalloc 5.3 tries out madvise on a page, and does not ask whether it has got the page.
+void* tobi_je_mmap(void* at, std::size_t bytes, int prot, int flags, int fd, off_t from) {
+  void* const got = mmap(at, bytes, prot, flags, fd, from);
+  if (got == MAP_FAILED && tobi::alloc::jemalloc_starts) {
+    tobi::base::fatal("the allocator of the registered heap could not map " + std::to_string(bytes) +
+                      " bytes for itself (" + std::strerror(errno) + "): free some memory, or raise ulimit -v.");
+  }
+  return got;
+}

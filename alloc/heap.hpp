@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The registered heap: a jemalloc arena whose extents all come from one registered range, so that every object in it
 // can be reached by remote operations without a registration of its own. jemalloc is a private copy: the program's
 // malloc is not touched.
@@ -21,8 +22,6 @@ class heap {
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment = 16) noexcept;
   /// Gives back what allocate() answered. Any thread may.
   void deallocate(void* object) noexcept;
-  /// Bytes of the range that jemalloc has taken so far; it never gives any back.
-  [[nodiscard]] std::size_t high_water() const noexcept;
 
   struct range;  // the part that the extent hooks work on
 

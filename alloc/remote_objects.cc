@@ -1,12 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "alloc/remote_objects.hpp"
 
 #include <atomic>
 
 namespace tobi::alloc {
-
-namespace {
-constexpr std::uint64_t freed = 1;
-}
 
 remote_objects::remote_objects(heap& from, std::size_t limit_bytes) noexcept
     : from_(from), limit_bytes_(limit_bytes), collect_at_bytes_(limit_bytes) {}
@@ -50,6 +47,24 @@ void* remote_objects::allocate(std::size_t bytes) noexcept {
     if (collect() != 0) h = fresh(bytes);
     if (h == nullptr) return nullptr;
   }
+  return hold(h, bytes);
+}
+
+void* remote_objects::try_allocate(std::size_t bytes) noexcept {
+  constexpr unsigned doublings = 10;
+  if (bytes == 0) bytes = 1;
+  if (skips_ != 0) {
+    --skips_;
+    header* h = fresh(bytes);  // something may have been freed here
+    return h == nullptr ? nullptr : hold(h, bytes);
+  }
+  void* object = allocate(bytes);
+  exhausted_ = object != nullptr ? 0 : exhausted_ + 1;
+  if (object == nullptr) skips_ = 1u << (exhausted_ < doublings ? exhausted_ : doublings);
+  return object;
+}
+
+void* remote_objects::hold(header* h, std::size_t bytes) noexcept {
   h->bytes = bytes;
   h->free_word = 0;
   h->previous = &list_;
@@ -91,10 +106,6 @@ std::size_t remote_objects::collect() noexcept {
     h = next;
   }
   return count;
-}
-
-status free_remote(transports::transport& over, int rank, transports::region_id region, std::uint64_t object) noexcept {
-  return over.put(rank, region, remote_objects::free_word_offset(object), &freed, sizeof freed);
 }
 
 }  // namespace tobi::alloc

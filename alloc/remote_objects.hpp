@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Objects that any worker may free: local collection (CLUSTER 2022, section III-B).
 //
 // The owner keeps all of its remote objects in a doubly linked list. A remote free is one unwaited put of the object's
@@ -10,7 +11,6 @@
 #include <cstdint>
 
 #include "alloc/heap.hpp"
-#include "transports/transport.hpp"
 
 namespace tobi::alloc {
 
@@ -32,6 +32,9 @@ class remote_objects {
 
   /// BYTES aligned to 16, or null when the heap is exhausted even after a collection.
   [[nodiscard]] void* allocate(std::size_t bytes) noexcept;
+  /// The same for who can do without: null may also mean that the heap was exhausted not long ago. A worker whose heap
+  /// is full asks at each ring of its bell, and would look at all that it holds each time.
+  [[nodiscard]] void* try_allocate(std::size_t bytes) noexcept;
   /// The owner frees its own object.
   void free_local(void* object) noexcept;
   /// From now on collect() asks FROM instead of walking the list. It outlives its use; null: the list again.
@@ -53,6 +56,8 @@ class remote_objects {
   [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
   [[nodiscard]] std::size_t held_objects() const noexcept { return held_objects_; }
 
+  /// What others put into an object's free word.
+  static constexpr std::uint64_t freed = 1;
   /// From an object's offset to that of its free word, in the same region.
   static constexpr std::uint64_t free_word_offset(std::uint64_t object) noexcept {
     return object - sizeof(std::uint64_t);
@@ -71,6 +76,7 @@ class remote_objects {
   static constexpr std::size_t small_classes = 4;
 
   [[nodiscard]] header* fresh(std::size_t bytes) noexcept;
+  void* hold(header* h, std::size_t bytes) noexcept;
   void unlink_and_keep(header* h) noexcept;
 
   heap& from_;
@@ -81,9 +87,8 @@ class remote_objects {
   std::array<header*, small_classes> kept_{};
   std::size_t held_bytes_ = 0;
   std::size_t held_objects_ = 0;
+  unsigned exhausted_ = 0;  // collections of try_allocate() in a row that were in vain
+  unsigned skips_ = 0;      // calls of it that are still to go without one
 };
-
-/// Frees an object of another worker: one unwaited put. `again` means that nothing was posted.
-status free_remote(transports::transport& over, int rank, transports::region_id region, std::uint64_t object) noexcept;
 
 }  // namespace tobi::alloc

@@ -1,8 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "alloc/segment.hpp"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -19,8 +22,16 @@ namespace {
 constexpr std::uintptr_t candidates[] = {0x2000'0000'0000, 0x3000'0000'0000, 0x1800'0000'0000,
                                          0x1000'0000'0000, 0x0030'0000'0000, 0x0020'0000'0000};
 
-// Larger than any frame that skips over it in one step is likely to be.
-constexpr std::size_t guard_bytes = 1u << 20;
+// Above the stack, and below it where addresses are scarce.
+constexpr std::size_t small_guard_bytes = 1u << 20;
+// Below it, a local of any size that a program may try must fault, not reach the heap: addresses cost nothing.
+constexpr std::size_t large_guard_bytes = std::size_t{4} << 30;
+
+// Where the address space is limited (ulimit -v) a guard counts as memory does.
+bool addresses_are_free() noexcept {
+  rlimit limit{};
+  return getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY;
+}
 
 std::size_t whole_pages(std::size_t bytes) noexcept {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -28,6 +39,11 @@ std::size_t whole_pages(std::size_t bytes) noexcept {
 }
 
 [[noreturn]] void cannot(const char* what, std::size_t bytes) {
+  if (errno == EFBIG) {
+    base::fatal("cannot create " + base::format_size(bytes) +
+                " of registered memory, a file without a name: the limit of file sizes is lower; raise it (ulimit -f "
+                "unlimited), or lower TOBI_HEAP_SIZE.");
+  }
   base::fatal(std::string("cannot ") + what + " " + base::format_size(bytes) + " of registered memory (" +
               std::strerror(errno) +
               "); lower TOBI_HEAP_SIZE, TOBI_STACK_SIZE or TOBI_WORKERS, or raise the limit (ulimit -v).");
@@ -37,15 +53,19 @@ std::size_t whole_pages(std::size_t bytes) noexcept {
 
 segment::segment(const segment_layout& layout, const std::function<bool(bool mine)>& everyone_ok)
     : layout_{whole_pages(layout.control_bytes), whole_pages(layout.heap_bytes), whole_pages(layout.stack_bytes)} {
-  reserved_bytes_ = layout_.control_bytes + layout_.heap_bytes + layout_.stack_bytes + 2 * guard_bytes;
-  for (const std::uintptr_t at : candidates) {
-    const bool mine = reserve(at);
-    if (everyone_ok(mine)) {
-      map();
-      return;
+  for (const bool large : {true, false}) {
+    guard_bytes_ = large ? std::max(large_guard_bytes, layout_.heap_bytes) : small_guard_bytes;
+    reserved_bytes_ =
+        layout_.control_bytes + layout_.heap_bytes + guard_bytes_ + layout_.stack_bytes + small_guard_bytes;
+    for (const std::uintptr_t at : candidates) {
+      const bool mine = (!large || addresses_are_free()) && reserve(at);
+      if (everyone_ok(mine)) {
+        map();
+        return;
+      }
+      if (mine) munmap(base_, reserved_bytes_);
+      base_ = nullptr;
     }
-    if (mine) munmap(base_, reserved_bytes_);
-    base_ = nullptr;
   }
   base::fatal("no range of " + base::format_size(reserved_bytes_) +
               " of addresses is free in every worker at the same place; lower TOBI_HEAP_SIZE, or raise the limit of "
@@ -69,7 +89,7 @@ void segment::map() {
   const std::size_t first = layout_.control_bytes + layout_.heap_bytes;
   fd_ = memfd_create("tobi", MFD_CLOEXEC);
   if (fd_ < 0 || ftruncate(fd_, static_cast<off_t>(first + layout_.stack_bytes)) != 0) cannot("create", first);
-  stack_ = base_ + first + guard_bytes;
+  stack_ = base_ + first + guard_bytes_;
   const auto put = [this](std::byte* at, std::size_t bytes, std::size_t offset) {
     if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_,
              static_cast<off_t>(offset)) == MAP_FAILED) {
@@ -92,21 +112,22 @@ segment& segment::operator=(segment&& other) noexcept {
   std::swap(base_, other.base_);
   std::swap(stack_, other.stack_);
   std::swap(reserved_bytes_, other.reserved_bytes_);
+  std::swap(guard_bytes_, other.guard_bytes_);
   std::swap(fd_, other.fd_);
   return *this;
 }
 
-transports::memory segment::heap_memory() const noexcept {
+base::shared_memory segment::heap_memory() const noexcept {
   return {base_, layout_.control_bytes + layout_.heap_bytes, fd_, 0};
 }
 
-transports::memory segment::stack_memory() const noexcept {
+base::shared_memory segment::stack_memory() const noexcept {
   return {stack_, layout_.stack_bytes, fd_, layout_.control_bytes + layout_.heap_bytes};
 }
 
 bool segment::is_stack_guard(const void* address) const noexcept {
   const auto* at = static_cast<const std::byte*>(address);
-  return at >= stack_ - guard_bytes && at < stack_;
+  return at >= stack_ - guard_bytes_ && at < stack_;
 }
 
 }  // namespace tobi::alloc

@@ -1,17 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
 // The registered memory of one worker: a memfd, mapped at the same virtual addresses in every worker.
 //
 //   [ control | heap ]  guard  [ stack ]  guard
 //
 // Equal addresses are what lets a stack move: pointers into it stay right. Nothing has a name in any file system, so
 // nothing stays behind; pages cost memory only once they are touched. The guards have no access: a stack that overflows
-// faults.
+// faults. The one below the stack is as large as the heap, and 4 GB at least, so that no local skips it; 1 MB where the
+// address space is limited.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 
-#include "transports/transport.hpp"
+#include "libcore/base/shared_memory.hpp"
 
 namespace tobi::alloc {
 
@@ -25,9 +27,9 @@ struct segment_layout {
 class segment {
  public:
   segment() = default;
-  /// Reserves and maps LAYOUT at an address that all workers can have. For each candidate, EVERYONE_OK(mine) must
-  /// answer whether all of them could reserve it; it is called by every worker for the same candidates in the same
-  /// order. Fatal when no candidate is free everywhere, or when the memory cannot be had.
+  /// Reserves and maps LAYOUT at an address that all workers can have. For each candidate (a place, a size of guard),
+  /// EVERYONE_OK(mine) must answer whether all of them could reserve it; it is called by every worker for the same
+  /// candidates in the same order. Fatal when no candidate is free everywhere, or when the memory cannot be had.
   segment(const segment_layout& layout, const std::function<bool(bool mine)>& everyone_ok);
   ~segment();
   segment(segment&& other) noexcept;
@@ -41,8 +43,8 @@ class segment {
   [[nodiscard]] std::byte* stack_high() const noexcept { return stack_ + layout_.stack_bytes; }
 
   /// What is registered: control and heap as one region, the stack as another.
-  [[nodiscard]] transports::memory heap_memory() const noexcept;
-  [[nodiscard]] transports::memory stack_memory() const noexcept;
+  [[nodiscard]] base::shared_memory heap_memory() const noexcept;
+  [[nodiscard]] base::shared_memory stack_memory() const noexcept;
   /// Whether ADDRESS lies in the guard below the stack. Callable in a signal handler.
   [[nodiscard]] bool is_stack_guard(const void* address) const noexcept;
 
@@ -54,6 +56,7 @@ class segment {
   std::byte* base_ = nullptr;
   std::byte* stack_ = nullptr;
   std::size_t reserved_bytes_ = 0;
+  std::size_t guard_bytes_ = 0;  // below the stack
   int fd_ = -1;
 };
 

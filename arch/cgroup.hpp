@@ -1,10 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits that the control groups of Linux put on this process. A limit may sit on the process's own group or on any
 // group above it, in version 1 (a tree a controller) or 2 (one tree), so every level of both is read.
 #pragma once
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <string_view>
+
+#include "libcore/base/text.hpp"
 
 namespace tobi::arch {
 
@@ -13,20 +17,6 @@ struct cgroup_files {
   std::string membership = "/proc/self/cgroup";
   std::string mount = "/sys/fs/cgroup";
 };
-
-namespace detail {
-
-inline bool list_has(std::string_view list, std::string_view word) noexcept {
-  while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    if (list.substr(0, comma) == word) return true;
-    if (comma == std::string_view::npos) return false;
-    list.remove_prefix(comma + 1);
-  }
-  return false;
-}
-
-}  // namespace detail
 
 /// Calls VISIT(folder, version) for each existing or possible level of this process's groups for CONTROLLER, the
 /// innermost first. Folders that do not exist are for the visitor to notice: what it opens there does not open.
@@ -43,7 +33,10 @@ void visit_cgroup_levels(const cgroup_files& files, std::string_view controller,
     // A path out of the mounted tree: only what is mounted can be read.
     if (path.find("/..") != std::string::npos) path.clear();
     const int version = controllers.empty() ? 2 : 1;
-    if (version == 1 && !detail::list_has(controllers, controller)) continue;
+    if (const auto all = base::items(controllers);
+        version == 1 && std::find(all.begin(), all.end(), controller) == all.end()) {
+      continue;
+    }
     for (;;) {
       while (!path.empty() && path.back() == '/') path.pop_back();
       if (version == 2) {

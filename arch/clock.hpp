@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time: nanoseconds that only grow, the same on all workers of a node; and the core's own counter in nanoseconds, for
 // what is too short to ask the kernel about.
 #pragma once

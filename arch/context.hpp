@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saving and resuming a running computation: what the assembly of x86_64/ and aarch64/ offers.
 //
 // A continuation is a stack pointer. Below it on the stack lies nothing that is alive; at it lies a `saved_frame`

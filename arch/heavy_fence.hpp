@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fence with one cheap side. Two threads of a process each store a word and then load the other's, and at least one
 // of them must see the other's store (Dekker). With a fence on both sides the thread that does so at each return of a
 // task would pay for one that does it once in a while. Here the rare side alone pays: heavy_fence() makes every other

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "arch/pages.hpp"
 
 #include <dirent.h>
@@ -132,6 +133,12 @@ std::string too_many_workers(int asked, int cores, std::size_t bytes_a_worker, s
 
 std::string too_many_workers(int asked, int cores, std::size_t bytes_a_worker) {
   return too_many_workers(asked, cores, bytes_a_worker, available_memory());
+}
+
+std::string crowded(int workers, int cores) {
+  if (workers <= std::int64_t{workers_a_core_good} * cores) return "";
+  return std::to_string(workers) + " workers share " + std::to_string(cores) + (cores == 1 ? " core" : " cores") +
+         ": they run in turns; a worker a core is fastest (TOBI_WORKERS).";
 }
 
 }  // namespace tobi::arch

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machine as the scheduler sees it: which cores this process may use, and how near they are to each other.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who is in the job: a rank, a size, a small key-value exchange, a fence, and a way to end everybody. It is used while
 // the job starts and ends, and never on a path whose speed matters.
 //
@@ -7,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -35,10 +37,14 @@ class exchange {
   /// Publishes VALUE under KEY of this rank; others see it after the next fence. A key is put once. Between two fences
   /// either every rank puts something or none does.
   virtual void put(std::string_view key, std::span<const std::byte> value) = 0;
-  /// What RANK put under KEY before the last fence. Fatal when there is no such key: that is a bug.
+  /// What RANK put under KEY before the last fence, also later, while the job runs: by one thread at a time. May ask
+  /// the launcher, and block meanwhile. Fatal when there is no such key: that is a bug.
   [[nodiscard]] virtual std::vector<std::byte> get(int rank, std::string_view key) = 0;
   /// Returns when every rank has called it. Blocks without spinning.
   virtual void fence() = 0;
+  /// A fence that answers a question: each of WORDS, 8 at most, becomes the least of what all ranks say there. Every
+  /// rank asks the same.
+  virtual void least(std::span<std::uint64_t> words) = 0;
 
   /// Ends the whole job: every process of it is gone within a second and the launcher's exit status is
   /// EXIT_STATUS. The caller has printed why. Callable from a signal handler.
@@ -60,18 +66,24 @@ class bootstrap : public exchange {
   [[nodiscard]] virtual std::span<const int> local_peers() const noexcept = 0;
   /// The node of each rank: numbers from 0, in the order of ranks.
   [[nodiscard]] virtual std::span<const int> nodes() const noexcept = 0;
+  /// For messages about RANK: "rank 3 on node17".
+  [[nodiscard]] virtual std::string name_of(int rank) const = 0;
 
   /// What fence() and finalize() call from time to time while they wait. A process that waits here may be the target of
   /// others that are still on their way, over a fabric that moves only when it is polled.
   void while_waiting(std::function<void()> move) { move_ = std::move(move); }
+  /// How many workers share a core. The more there are, the less often each of them moves while it waits: else they
+  /// take the cores from those that they wait for.
+  void share_cores(unsigned workers_a_core) noexcept { workers_a_core_ = workers_a_core; }
 
  protected:
   std::function<void()> move_;
+  unsigned workers_a_core_ = 1;
 };
 
-/// First look at a fault (SIGSEGV, SIGBUS): explains it and ends the job, or returns because it does not know the
-/// address. Runs in a signal handler on a stack of its own.
-using fault_filter = void (*)(const void* address) noexcept;
+/// First look at a fault (SIGSEGV, SIGBUS): explains it and ends the job, or returns false because it does not know the
+/// address; true: the access works now. CONTEXT is what the handler got. Runs on a stack of its own.
+using fault_filter = bool (*)(const void* address, const void* context) noexcept;
 void set_fault_filter(fault_filter filter) noexcept;
 
 /// How the workers of a job are spread over the processes that a launcher started.
@@ -79,7 +91,7 @@ struct plan {
   int self = 0;                         // this client
   std::vector<int> first;               // of each client: its first rank; then, last, the number of all workers
   std::vector<int> node;                // of each client
-  std::vector<std::string> hosts;       // of each client
+  std::vector<std::string> hosts;       // of each node
   std::vector<neighbour> neighbours{};  // the other clients on this node
   node_page* shared = nullptr;          // with them; null: nothing
 
@@ -89,6 +101,9 @@ struct plan {
     return first[c + 1] - first[c];
   }
   [[nodiscard]] int client_of(int rank) const noexcept;
+  [[nodiscard]] const std::string& host(int client) const noexcept {
+    return hosts[static_cast<std::size_t>(node[static_cast<std::size_t>(client)])];
+  }
 };
 
 /// The embedded launcher: forks `workers - 1` processes, so that the caller is rank 0 and each child
@@ -99,8 +114,9 @@ struct plan {
 
 /// Starts the job's processes, or finds those that a launcher has started, as TOBI_BOOTSTRAP says. WANTED workers on
 /// this machine; 0: one process for each that a launcher started here, or, where it started one or there is none, one
-/// worker for each of CORES. Fatal, with what to do, where a launcher is in the way or missing.
-[[nodiscard]] std::unique_ptr<bootstrap> start(const base::settings& in_force, int wanted, int cores);
+/// worker for each of CORES. Fatal, with what to do, where a launcher is in the way or missing, or where its processes
+/// cannot be one job. IN_FORCE is what this process has read, and then what rank 0 has given and offered too.
+[[nodiscard]] std::unique_ptr<bootstrap> start(base::settings& in_force, int wanted, int cores);
 
 /// Whether the environment says that a launcher started this process, and TOBI_BOOTSTRAP does not say otherwise.
 [[nodiscard]] bool launched() noexcept;

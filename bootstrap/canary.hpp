@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stack protector's canary. A function stores it in its frame and compares at its end, so a frame that moved to
 // another process ends well only where the canaries are equal. Forked processes have one; those that a launcher started
 // take rank 0's.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bootstrap/clients.hpp"
 
 #include <unistd.h>
@@ -10,6 +11,10 @@
 #include <sstream>
 
 #include "bootstrap/canary.hpp"
+#include "bootstrap/rounds.hpp"
+#include "bootstrap/signed_code.hpp"
+#include "libcore/base/agreement.hpp"
+#include "libcore/base/digest.hpp"
 #include "libcore/base/log.hpp"
 
 namespace tobi::bootstrap {
@@ -26,19 +31,40 @@ std::string text_of(const std::vector<std::byte>& bytes) {
 
 std::string to_text(const client_card& c) {
   return c.host + "\n" + c.node + "\n" + std::to_string(c.wanted) + " " + std::to_string(c.cores) + " " +
-         std::to_string(c.pid) + " " + std::to_string(c.page_fd);
+         std::to_string(c.pid) + " " + std::to_string(c.page_fd) + "\n";
 }
 
-client_card card_from(const std::string& text) {
-  client_card c;
-  std::istringstream in(text);
+// False: there is no more.
+bool read_card(std::istream& in, client_card& c) {
   std::getline(in, c.host);
   std::getline(in, c.node);
   in >> c.wanted >> c.cores >> c.pid >> c.page_fd;
-  return c;
+  in.ignore();  // the end of the line
+  return !in.fail();
 }
 
-std::string name_of(int client, const client_card& c) { return "rank " + std::to_string(client) + " on " + c.host; }
+// What client 0 tells the others when it has all cards, in one value.
+struct news {
+  bool good = false;          // the plan
+  std::uintptr_t canary = 0;  // for all
+  std::uint64_t layout = 0;   // digest of its own
+  std::string spread;         // to_text(plan)
+  std::string settings;       // what its environment says
+};
+std::string to_text(const news& n) {
+  return std::to_string(n.good ? 1 : 0) + " " + std::to_string(n.canary) + " " + std::to_string(n.layout) + " " +
+         std::to_string(n.spread.size()) + "\n" + n.spread + n.settings;
+}
+news news_from(const std::string& text) {
+  news n;
+  std::istringstream in(text);
+  std::size_t bytes = 0;
+  in >> n.good >> n.canary >> n.layout >> bytes;
+  const std::size_t behind = text.find('\n') + 1;
+  n.spread = text.substr(behind, bytes);
+  n.settings = text.substr(behind + bytes);
+  return n;
+}
 
 client_card own_card(const exchange& launcher, int wanted, int cores) {
   client_card c;
@@ -58,11 +84,13 @@ client_card own_card(const exchange& launcher, int wanted, int cores) {
 }
 
 // The first client of the node has the page that all its neighbours take.
-void meet_neighbours(plan& p, const std::vector<client_card>& cards) {
-  const std::string& here = cards[static_cast<std::size_t>(p.self)].node;
+void meet_neighbours(plan& p, exchange& launcher) {
+  const int here = p.node[static_cast<std::size_t>(p.self)];
   for (int c = 0; c < p.clients(); ++c) {
-    const client_card& card = cards[static_cast<std::size_t>(c)];
-    if (card.node != here) continue;
+    if (p.node[static_cast<std::size_t>(c)] != here) continue;
+    client_card card;
+    std::istringstream in(text_of(launcher.get(c, "card")));
+    (void)read_card(in, card);
     if (p.neighbours.empty() && p.shared == nullptr) p.shared = map_node_page(card.pid, card.page_fd, p.clients());
     if (c != p.self) p.neighbours.push_back({c, card.pid});
   }
@@ -72,6 +100,9 @@ void meet_neighbours(plan& p, const std::vector<client_card>& cards) {
   }
 }
 
+// What a client may have against what client 0 says, in the order in which one thing explains the next.
+enum class objection : std::uint8_t { signs, layout, settings, none };
+
 }  // namespace
 
 plan spread_workers(const std::vector<client_card>& cards, int self, std::string& wrong) {
@@ -79,63 +110,143 @@ plan spread_workers(const std::vector<client_card>& cards, int self, std::string
   p.self = self;
   p.first.push_back(0);
   wrong.clear();
-  std::map<std::string, int> number;
-  std::map<std::string, int> clients_there;
-  for (const client_card& c : cards) ++clients_there[c.node];
-  for (const client_card& c : cards) {
-    const int together = clients_there[c.node];
+  struct node_here {
+    int number;
+    int clients;
+    int first;   // client
+    int wanted;  // by whom has said; 0: nobody
+  };
+  std::map<std::string, node_here> nodes;
+  for (std::size_t c = 0; c < cards.size(); ++c) {
+    const auto number = static_cast<int>(nodes.size());
+    node_here& n = nodes.try_emplace(cards[c].node, node_here{number, 0, static_cast<int>(c), 0}).first->second;
+    ++n.clients;
+    if (n.wanted == 0) n.wanted = cards[c].wanted;
+  }
+  for (std::size_t c = 0; c < cards.size(); ++c) {
+    const client_card& card = cards[c];
+    const node_here& here = nodes.at(card.node);
+    const int wanted = here.wanted != 0 ? here.wanted : cards[0].wanted;
     int workers = 1;
-    if (c.wanted == 0) {
-      if (together == 1) workers = c.cores;
-    } else if (c.wanted % together == 0) {
-      workers = c.wanted / together;
+    if (card.wanted != 0 && card.wanted != wanted) {
+      wrong = "process " + std::to_string(c) + " on " + card.host + " asks for " + std::to_string(card.wanted) +
+              " workers there and process " + std::to_string(here.first) + " for " + std::to_string(wanted) +
+              "; set TOBI_WORKERS alike for all processes of a node.";
+    } else if (wanted == 0) {
+      if (here.clients == 1) workers = card.cores;
+    } else if (wanted % here.clients == 0) {
+      workers = wanted / here.clients;
     } else {
-      wrong = std::to_string(c.wanted) + " workers on " + c.host + " cannot be shared equally by the " +
-              std::to_string(together) +
+      wrong = std::to_string(wanted) + " workers on " + card.host + " cannot be shared equally by the " +
+              std::to_string(here.clients) +
               " processes that the launcher started there; set TOBI_WORKERS to a multiple of " +
-              std::to_string(together) + ", or unset it for one worker a process.";
+              std::to_string(here.clients) + ", or unset it for one worker per process.";
     }
     p.first.push_back(p.first.back() + workers);
-    p.node.push_back(number.try_emplace(c.node, static_cast<int>(number.size())).first->second);
-    p.hosts.push_back(c.host);
+    p.node.push_back(here.number);
+    if (here.first == static_cast<int>(c)) p.hosts.push_back(card.host);
   }
   return p;
 }
 
-plan agree(exchange& launcher, const layout& mine, int wanted, int cores) {
-  const client_card own = own_card(launcher, wanted, cores);
-  const std::string card = to_text(own);
-  const std::string own_layout_text = mine.to_text();
-  launcher.put("card", bytes_of(card));
-  launcher.put("layout", bytes_of(own_layout_text));
-  if (launcher.rank() == 0) {
-    const std::uintptr_t one = canary();
-    launcher.put("canary", std::as_bytes(std::span(&one, 1)));
+std::string to_text(const plan& p) {
+  std::string text;
+  for (int c = 0; c < p.clients();) {
+    const int node = p.node[static_cast<std::size_t>(c)];
+    const auto is_like_it = [&](int other) {
+      return p.node[static_cast<std::size_t>(other)] == node && p.workers(other) == p.workers(c);
+    };
+    int n = 1;
+    while (c + n < p.clients() && is_like_it(c + n)) ++n;
+    text +=
+        std::to_string(node) + " " + std::to_string(n) + " " + std::to_string(p.workers(c)) + " " + p.host(c) + "\n";
+    c += n;
   }
-  launcher.fence();
+  return text;
+}
 
-  std::vector<client_card> cards;
-  for (int c = 0; c < launcher.size(); ++c) cards.push_back(card_from(text_of(launcher.get(c, "card"))));
-  std::string wrong;
-  plan p = spread_workers(cards, launcher.rank(), wrong);
-  if (launcher.rank() == 0) {
-    // One process looks and speaks for all; the others wait in the fence below.
-    if (!wrong.empty()) base::fatal(wrong, base::exit_usage);
-    for (int c = 1; c < launcher.size(); ++c) {
-      const layout theirs = layout::from_text(text_of(launcher.get(c, "layout")));
-      const std::string what =
-          difference(mine, theirs, name_of(0, cards[0]), name_of(c, cards[static_cast<std::size_t>(c)]));
-      if (!what.empty()) base::fatal(what, base::exit_usage);
+plan plan_from(const std::string& text, int self) {
+  plan p;
+  p.self = self;
+  p.first.push_back(0);
+  std::istringstream in(text);
+  std::size_t node = 0;
+  int clients = 0;
+  int workers = 0;
+  std::string host;
+  while (in >> node >> clients >> workers >> std::ws && std::getline(in, host)) {
+    if (node == p.hosts.size()) p.hosts.push_back(host);
+    for (int c = 0; c < clients; ++c) {
+      p.first.push_back(p.first.back() + workers);
+      p.node.push_back(static_cast<int>(node));
     }
   }
-  meet_neighbours(p, cards);
+  return p;
+}
+
+// Client 0 reads all cards, along a tree, and tells all others in one value what follows. Each compares itself with
+// that value, and the first that objects, if any does, is named; only then is it read what that one has. So no client
+// reads something of each of the others but client 0, and it the cards alone, some hundred bytes each.
+//
+// Client 0 speaks for all. It does so when nobody is in a fence any more: Open MPI's mpirun may hang where a job is
+// aborted within one.
+plan agree(exchange& launcher, const layout& mine, int wanted, int cores, base::settings& in_force) {
+  const int self = launcher.rank();
+  const client_card own = own_card(launcher, wanted, cores);
+  const std::string card = to_text(own);
+  const std::string own_layout = mine.to_text();
+  const std::string said = base::said_settings();
+  launcher.put("card", bytes_of(card));
+  if (self == 0) launcher.put("layout", bytes_of(own_layout));
+  std::istringstream all_cards(gather_by_rounds(launcher, card, "card"));
+
+  std::string wrong;
+  if (self == 0) {
+    std::vector<client_card> cards;
+    for (client_card c; read_card(all_cards, c);) cards.push_back(c);
+    TOBI_ASSERT(cards.size() == static_cast<std::size_t>(launcher.size()), "each process has put a card");
+    const plan spread = spread_workers(cards, 0, wrong);
+    const std::string told = to_text(news{wrong.empty(), canary(), base::digest(own_layout), to_text(spread), said});
+    launcher.put("news", bytes_of(told));
+  }
   launcher.fence();
+  const news first = news_from(text_of(launcher.get(0, "news")));
+  plan p = plan_from(first.spread, self);
+  const auto name_of = [&](int c) {
+    return "rank " + std::to_string(p.first[static_cast<std::size_t>(c)]) + " on " + p.host(c);
+  };
+  const auto layout_of = [&](int c) { return layout::from_text(text_of(launcher.get(c, "layout"))); };
+  const auto has_other_layout = [&] {
+    return base::digest(own_layout) != first.layout && !difference(layout_of(0), mine, "", "").empty();
+  };
+  objection against = objection::none;
+  if (!why_signed_code_cannot_move(launcher.size(), signs_returns(), "").empty()) {
+    against = objection::signs;
+  } else if (has_other_layout()) {
+    against = objection::layout;
+  } else if (!base::contradiction(first.settings, said, "", "").empty()) {
+    against = objection::settings;
+  }
+  meet_neighbours(p, launcher);
+  std::uint64_t least = static_cast<std::uint64_t>(against) << 32 | static_cast<std::uint32_t>(self);
+  launcher.least({&least, 1});
   if (own.page_fd >= 0) close(own.page_fd);
-  const std::vector<std::byte> bytes = launcher.get(0, "canary");
-  std::uintptr_t one = 0;
-  TOBI_ASSERT(bytes.size() == sizeof one, "all processes are of one architecture");
-  std::memcpy(&one, bytes.data(), sizeof one);
-  adopt_canary(one);
+  const auto objects = static_cast<objection>(least >> 32);
+  if (!first.good || objects != objection::none) {
+    if (self != 0) launcher.put("layout", bytes_of(own_layout));
+    launcher.put("settings", bytes_of(said));
+    launcher.fence();
+    if (self == 0 && wrong.empty()) {
+      const auto who = static_cast<int>(least & 0xffffffff);
+      wrong = objects == objection::signs ? why_signed_code_cannot_move(launcher.size(), true, name_of(who))
+              : objects == objection::layout
+                  ? difference(mine, layout_of(who), name_of(0), name_of(who))
+                  : base::contradiction(said, text_of(launcher.get(who, "settings")), name_of(0), name_of(who));
+    }
+    base::fatal_everywhere(self, self == 0 ? wrong : name_of(0) + " has refused this job.", base::exit_usage);
+  }
+  if (self != 0) base::take_settings(first.settings, in_force);
+  adopt_canary(first.canary);
   return p;
 }
 

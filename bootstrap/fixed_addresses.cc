@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns the kernel's randomization of addresses off for this process, which takes an execve. It happens in a
 // constructor: had main begun, its output and files would be made twice.
 #include <sys/personality.h>
@@ -90,7 +91,7 @@ void take_name_back() noexcept {
 // PMIx, MPICH's launcher, Open MPI's before it spoke PMIx.
 constexpr const char* rank_names[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK"};
 
-bool is_set(const char* name) noexcept {
+bool is_given(const char* name) noexcept {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0';
 }
@@ -101,12 +102,12 @@ bool launched() noexcept {
   const char* chosen = std::getenv("TOBI_BOOTSTRAP");
   const std::string_view how = chosen == nullptr ? "auto" : chosen;
   if (how == "fork") return false;
-  return std::any_of(std::begin(rank_names), std::end(rank_names), is_set);
+  return std::any_of(std::begin(rank_names), std::end(rank_names), is_given);
 }
 
 int launch_index() noexcept {
   if (!launched()) return 0;
-  return std::atoi(std::getenv(*std::find_if(std::begin(rank_names), std::end(rank_names), is_set)));
+  return std::atoi(std::getenv(*std::find_if(std::begin(rank_names), std::end(rank_names), is_given)));
 }
 
 void require_fixed_addresses() {

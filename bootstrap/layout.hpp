@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running stacks move between processes, and with them return addresses and pointers to code and thread-local data. So
 // processes that were not forked from one parent must have their code and thread-local data at equal addresses: they
 // run without the kernel's randomization, and compare what came of it before the job starts.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bootstrap/neighbours.hpp"
 
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -19,7 +21,13 @@ namespace tobi::bootstrap {
 
 namespace {
 
-std::size_t bytes_for(int clients) { return sizeof(node_page) + static_cast<std::size_t>(clients); }
+std::size_t files_from(int clients) {
+  constexpr std::size_t unit = sizeof(base::left_file);
+  return (sizeof(node_page) + static_cast<std::size_t>(clients) + unit - 1) / unit * unit;
+}
+std::size_t bytes_for(int clients) {
+  return files_from(clients) + static_cast<std::size_t>(clients) * base::left_files_a_process * sizeof(base::left_file);
+}
 
 using loss = void (*)(int client, const char* how) noexcept;
 
@@ -40,6 +48,10 @@ void sleep_and_watch(std::vector<neighbour> those, std::vector<pollfd> ends, nod
 }
 
 }  // namespace
+
+base::left_file* files_of(node_page& page, int clients) noexcept {
+  return reinterpret_cast<base::left_file*>(reinterpret_cast<std::byte*>(&page) + files_from(clients));
+}
 
 int offer_node_page(int clients) {
   const int fd = memfd_create("tobi-node", MFD_CLOEXEC);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The clients of one node watch each other: a launcher may take seconds to notice a death, or tell nobody. They share
 // one page, so that a death is told once and an end in good order is not taken for one.
 #pragma once
@@ -8,12 +9,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "libcore/base/left_files.hpp"
+
 namespace tobi::bootstrap {
 
 struct node_page {
   std::atomic<std::uint32_t> reported;   // somebody has said why the job ends
   std::atomic<std::uint8_t> finished[];  // of each client of the job: it needs the others no more
 };
+/// What the CLIENTS' own processes would leave behind, base::left_files_a_process each.
+[[nodiscard]] base::left_file* files_of(node_page& page, int clients) noexcept;
 
 /// Another client of this node.
 struct neighbour {

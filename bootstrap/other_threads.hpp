@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stops the other threads of this process for a moment, each in a signal handler: all that a thread has in registers is
 // then on its stack. For AArch64, where the stack protector's canary is one word for all threads.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who starts the job: this process, or a launcher. A launcher that Tobiuo cannot join must not end in many jobs of one
 // worker each, which would all print the right answer.
 #include <cstdlib>
@@ -66,11 +67,11 @@ void refuse_strangers() {
   if (is_set("SLURM_PROCID") && number("SLURM_STEP_NUM_TASKS") > 1) refuse("srun without --mpi=pmix");
 }
 
-std::unique_ptr<bootstrap> enter(const entrance& by, int wanted, int cores) {
+std::unique_ptr<bootstrap> enter(const entrance& by, base::settings& in_force, int wanted, int cores) {
   require_fixed_addresses();
   const layout mine = own_layout();  // before the launcher's library is loaded: its place does not matter
   std::unique_ptr<exchange> launcher = by.join();
-  plan spread = agree(*launcher, mine, wanted, cores);
+  plan spread = agree(*launcher, mine, wanted, cores, in_force);
   if (!launcher->may_fork() && spread.workers(spread.self) > 1) {
     base::fatal("processes of " + std::string(launcher->name()) + " cannot fork more workers: start " +
                     std::to_string(spread.first.back()) + " processes, or leave TOBI_WORKERS alone.",
@@ -81,21 +82,22 @@ std::unique_ptr<bootstrap> enter(const entrance& by, int wanted, int cores) {
 
 }  // namespace
 
-std::unique_ptr<bootstrap> start(const base::settings& in_force, int wanted, int cores) {
+std::unique_ptr<bootstrap> start(base::settings& in_force, int wanted, int cores) {
   const std::string& how = in_force.bootstrap;
   for (const entrance& e : entrances) {
     if (how == e.name) {
       if (!e.is_there()) {
         base::fatal("TOBI_BOOTSTRAP=" + how + ", but " + e.missing + ": " + good_launchers + ".", base::exit_usage);
       }
-      return enter(e, wanted, cores);
+      return enter(e, in_force, wanted, cores);
     }
-    if (how == "auto" && e.is_there()) return enter(e, wanted, cores);
+    if (how == "auto" && e.is_there()) return enter(e, in_force, wanted, cores);
   }
   if (how == "auto") {
     refuse_strangers();
   } else if (how != "fork") {
-    base::fatal("TOBI_BOOTSTRAP=" + how + " is not in this build; set it to auto, fork or pmix.", base::exit_usage);
+    base::fatal("TOBI_BOOTSTRAP=" + how + " is not in this build; set it to auto, fork, pmix or mpi.",
+                base::exit_usage);
   }
   return fork_workers(wanted != 0 ? wanted : cores);
 }

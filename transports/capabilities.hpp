@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a transport says of itself.
 #pragma once
 
@@ -9,12 +10,12 @@ namespace tobi::transports {
 /// same device, so no CPU instruction may change such a word; `host`: CPU instructions too.
 enum class amo_scope : std::uint8_t { none, domain, host };
 
-/// What works here. A field is set if and only if the operation works: tobi-conform tests both ways.
+/// What works here. A field is set if and only if the operation works: tobi-conform asks both ways, or says why it
+/// cannot (tools/conform/rules.hpp).
 struct capabilities {
-  bool put_notify = false;      // put_notify() and poll_notice()
-  bool notify_ordered = false;  // a notice arrives after every earlier put to that peer is visible
-  bool fetch_add = false;       // op_kind::fetch_add
-  bool compare_swap = false;    // op_kind::compare_swap
+  bool put_notify = false;    // put_notify() and poll_notice()
+  bool fetch_add = false;     // op_kind::fetch_add
+  bool compare_swap = false;  // op_kind::compare_swap
   amo_scope scope = amo_scope::none;
   bool passive_rma = false;      // puts and gets complete although the target never polls
   bool passive_amo = false;      // atomics do
@@ -22,6 +23,7 @@ struct capabilities {
   bool direct_map = false;       // map() can answer a pointer
   bool reg_any_va = false;       // any memory can be registered, not only memory with a descriptor
   bool chain = false;            // chains longer than one operation
+  bool ordered_gets = false;     // a get of a chain reads behind the gets before it; else perhaps before them
   bool wait_fd = false;          // wait_fd() answers a descriptor to sleep on
   bool peer_errors = false;      // a dead peer is reported as peer_lost
   bool pins = false;             // registered memory is locked: every page of it exists from then on
@@ -32,7 +34,6 @@ struct capabilities {
   std::uint64_t put_max = 0;     // bytes in one put or get
   std::uint32_t peers_max = 0;   // how many peers it talks to without closing connections; 0: all there are
   std::uint32_t msg_max = 0;     // bytes beside a notice
-  std::uint32_t alignment = 1;   // of addresses and sizes of put and get; atomics need 8
 };
 
 }  // namespace tobi::transports

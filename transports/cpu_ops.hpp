@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations executed by the initiator's own CPU, for transports whose peers' memory is mapped here.
 //
 // Small aligned transfers move whole 64-bit words by atomic accesses, because protocols read words that their owner is

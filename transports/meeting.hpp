@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the ranks of a job meet beside the fabric, while a transport measures itself (transport::measure).
 #pragma once
 

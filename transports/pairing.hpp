@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whose memory a rank works on while a transport is measured. In a job of several nodes that is a rank of another node:
 // inside a node a library may well use shared memory, which says nothing of the network.
 #pragma once

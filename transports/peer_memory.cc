@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "transports/peer_memory.hpp"
 
 #include <fcntl.h>
@@ -38,10 +39,12 @@ status map_memory(const memory_name& name, int rank, std::string_view who, std::
   const std::string path = "/proc/" + std::to_string(name.pid) + "/fd/" + std::to_string(name.fd);
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) {
+    const int why = errno;
+    if (why == ENOENT) base::let_a_death_be_told();  // or the process is of another container
     base::log(base::log_level::error, std::string(who) + " cannot open the memory of rank " + std::to_string(rank) +
-                                          " (" + path + ": " + std::strerror(errno) +
+                                          " (" + path + ": " + std::strerror(why) +
                                           "); the workers must run as one user in one container.");
-    return errno == ENOENT ? status::peer_lost : status::invalid;
+    return why == ENOENT ? status::peer_lost : status::invalid;
   }
   struct stat file {};
   const bool right = fstat(fd, &file) == 0 && file.st_ino == name.inode && file.st_dev == name.device &&

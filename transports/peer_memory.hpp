@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of the workers of one node, mapped here: what shm and sim have in common.
 //
 // A key names a memory file of a process; whoever attaches opens it through /proc, checks that it is the one that was
@@ -21,7 +22,7 @@ struct memory_name {
   std::uint64_t device = 0;
   std::uint64_t number = 0;  // among the owner's registrations, so that no two keys are equal
 };
-static_assert(sizeof(memory_name) <= sizeof(region_key));
+static_assert(sizeof(memory_name) <= own_key_bytes_max);
 
 /// Names LOCAL for others. `unsupported`: it has no descriptor, so nobody else can map it.
 status name_memory(const memory& local, std::uint64_t number, memory_name& name);

@@ -1,11 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract between the runtime and a fabric. One instance a worker, used by one thread at a time, no locks
 // inside. No operation blocks: what cannot be posted now answers `again` and has had no effect.
 //
 // Two rules carry everything else:
 //   1. A chain is executed at the target in order: an operation of the chain takes effect, or reads, after
-//      the ones before it have taken effect. Chains to one peer that were posted apart are not ordered.
+//      the ones before it have taken effect. A get changes nothing: a later get of the chain may read before it, unless
+//      caps().ordered_gets. (A device may read memory for both at once: PCIe lets a read pass a read.) The words of one
+//      get are read in any order. Chains to one peer that were posted apart are not ordered.
 //   2. A posted operation is complete, at the target and in the initiator's buffers, once flush(peer) has
 //      answered ok. Until then the runtime owns none of the buffers that it named, except those of inline puts.
+//      Complete at the target is: a load of its CPU finds what a put or an atomic has written, a later operation of
+//      anybody too. That holds in every scope; the scope says who may change a word that atomics change.
 #pragma once
 
 #include <array>
@@ -18,44 +23,25 @@
 #include <vector>
 
 #include "libcore/base/settings.hpp"
+#include "libcore/base/shared_memory.hpp"
 #include "libcore/base/status.hpp"
 #include "transports/capabilities.hpp"
+#include "transports/op.hpp"
 
 namespace tobi::transports {
 
 class meeting;  // transports/meeting.hpp
 
 /// Memory of this process to be reached by others. A transport that maps needs `fd` and `fd_offset`.
-struct memory {
-  void* base = nullptr;
-  std::size_t bytes = 0;
-  int fd = -1;
-  std::uint64_t fd_offset = 0;
-};
+using memory = base::shared_memory;
 
 /// What a peer needs to reach a region: opaque bytes, exchanged by the caller.
 struct region_key {
   std::array<std::byte, 128> bytes{};
 };
-/// A region of a peer, attached. Small and dense: the caller indexes tables with it.
-using region_id = std::uint32_t;
-
-enum class op_kind : std::uint8_t { put, get, fetch_add, compare_swap };
-
-/// One operation. `remote` is a byte offset in the peer's region. Atomics work on one aligned 64-bit
-/// word and write the value found there to `local`.
-struct op {
-  op_kind kind = op_kind::get;
-  bool guard = false;  // compare_swap: when it fails the initiator needs nothing of what follows in
-                       // the chain, so a transport that can stop there may
-  region_id region = 0;
-  std::uint64_t remote = 0;
-  void* local = nullptr;       // put: source; get: destination; atomics: the value found
-  std::uint64_t bytes = 0;     // put, get
-  std::uint64_t operand = 0;   // fetch_add: what is added; compare_swap: what is stored
-  std::uint64_t expected = 0;  // compare_swap
-};
-
+/// Of these a fabric's own transport uses the first ones, at most so many: soft atomics and routing put their parts
+/// behind.
+inline constexpr std::size_t own_key_bytes_max = 64;
 /// A message that came with put_notify.
 struct notice {
   int rank = -1;
@@ -71,6 +57,8 @@ class transport {
   [[nodiscard]] virtual const capabilities& caps() const noexcept = 0;
   /// For people: the device or provider in use, and what is emulated. One line, or "".
   [[nodiscard]] virtual std::string describe() const { return ""; }
+  /// What all ranks must have alike beside the name, such as libfabric's provider; "" where the name says all.
+  [[nodiscard]] virtual std::string dialect() const { return ""; }
   /// Why register_memory() last answered other than ok, and what to do: the end of a sentence, or "".
   [[nodiscard]] virtual std::string why_not_registered() const { return ""; }
   /// What connect() of the peers needs to know of this worker: opaque bytes.
@@ -103,30 +91,34 @@ class transport {
     (void)rank;
     return status::unsupported;
   }
-  /// ok and a notice, or again when none has come.
+  /// ok and a notice, or again when none has come. Makes progress itself where there was none.
   virtual status poll_notice(notice&) noexcept { return status::unsupported; }
   /// Moves what the transport has under way, for fabrics that do not move by themselves.
   virtual void progress() noexcept {}
   /// A descriptor that becomes readable when progress() would do something, or -1.
   [[nodiscard]] virtual int wait_fd() const noexcept { return -1; }
+  /// Whether a sleep on wait_fd() that begins now misses nothing. Asked before each sleep; false: progress() first.
+  /// It may itself let in what others have put (libfabric's tcp does), which then shows at no descriptor: what a caller
+  /// looks for in its memory it looks for behind it.
+  [[nodiscard]] virtual bool may_sleep() noexcept { return true; }
 
   // --- the single operations, as chains of one -----------------------------------------------------
   status put(int rank, region_id region, std::uint64_t remote, const void* local, std::uint64_t bytes) noexcept {
-    const op one{op_kind::put, false, region, remote, const_cast<void*>(local), bytes, 0, 0};
+    const op one = op::put(region, remote, local, bytes);
     return post(rank, {&one, 1});
   }
   status get(int rank, region_id region, std::uint64_t remote, void* local, std::uint64_t bytes) noexcept {
-    const op one{op_kind::get, false, region, remote, local, bytes, 0, 0};
+    const op one = op::get(region, remote, local, bytes);
     return post(rank, {&one, 1});
   }
   status fetch_add(int rank, region_id region, std::uint64_t remote, std::uint64_t operand,
                    std::uint64_t* old) noexcept {
-    const op one{op_kind::fetch_add, false, region, remote, old, 8, operand, 0};
+    const op one = op::add(region, remote, operand, old);
     return post(rank, {&one, 1});
   }
   status compare_swap(int rank, region_id region, std::uint64_t remote, std::uint64_t expected, std::uint64_t desired,
                       std::uint64_t* old) noexcept {
-    const op one{op_kind::compare_swap, false, region, remote, old, 8, desired, expected};
+    const op one = op::cas(region, remote, expected, desired, old);
     return post(rank, {&one, 1});
   }
 };
@@ -153,25 +145,5 @@ struct device {
   std::string facts;
   std::string why_not;  // "" when it is usable
 };
-
-/// A row of the registry (transports/select.cc): one visible array, in order of preference.
-struct registry_entry {
-  std::string_view name;
-  std::string_view summary;
-  /// "" when it can serve this job, else one sentence that says why not.
-  std::string (*unusable)(const context&);
-  std::unique_ptr<transport> (*create)(const context&);
-  std::vector<device> (*devices)() = nullptr;
-  bool automatic = true;  // may be chosen by "auto"
-};
-[[nodiscard]] std::span<const registry_entry> registry();
-/// entry.unusable(), asked in a child process: for whoever forks the workers afterwards.
-[[nodiscard]] std::string unusable_apart(const registry_entry& entry, const context& where);
-/// Fatal, with the good names, when the settings name a transport, a decorator, a fault or a mode that there is not. To
-/// be called before the workers are forked, so that one process says it.
-void check_names(const base::settings& in_force);
-/// The transport NAMED, or the first usable one for "auto"; says which and why at log level info. Fatal, with
-/// the reason and the good names, when there is none.
-[[nodiscard]] std::unique_ptr<transport> select(std::string_view named, const context& where);
 
 }  // namespace tobi::transports

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AArch64: fork, suspend, enter, leave (AAPCS64). See arch/context.hpp for what each promises.
 //
 // Saved frame, from the saved stack pointer up:
@@ -50,7 +51,7 @@
 
 // registers2 tobi_fork(w0, handle* h, const task_type* type, w1, w2, w3), x0 and x3 to x5 being the closure: see the x86-64 file for the argument. x19 holds
 // our deque slot while the child runs. No ordering instruction: who else reads the slot and `bottom` makes this core pass a barrier
-// first (task/steal_word.cc), and the doorbell is a hint.
+// first (deque/steal_word.cc), and the doorbell is a hint.
 //
 // A child that was moved returns here too, and x19 is another process's then: the first comparison finds that. The second one, behind
 // the store of `bottom`, is for the split that somebody else may raise meanwhile.

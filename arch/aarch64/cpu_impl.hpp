@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AArch64: what arch/cpu.hpp promises.
 #pragma once
 

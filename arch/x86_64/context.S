@@ -1,7 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // x86-64: fork, suspend, enter, leave (System V ABI). See arch/context.hpp for what each promises.
 //
 // Saved frame, from the saved stack pointer up:
 //    0 handle   8 record   16 die_record   24 finish   32 rbp   40 return address
+// No note says that this file keeps to shadow stacks (GNU_PROPERTY_X86_FEATURE_1_SHSTK), and none may: frames that move
+// return where no call was. Without it the linker takes the property from the whole program, and the kernel's shadow
+// stack stays off.
+//
 // hot_state:   0 bottom   8 split_sp   16 doorbell   24 scheduler_sp   32 suspended_sp
 
 #define FRAME 40
@@ -30,12 +35,11 @@
 
 // registers2 tobi_fork(w0, handle* h, const task_type* type, w1, w2, w3): rdi, rcx, r8 and r9 are the closure
 //
-// The whole of a fork whose continuation nobody wants: store where it is, look at one word, call. It is called from an asm
-// statement that declares every register but rbp changed (tobi/detail/fork.hpp), so the compiler itself has put on the stack
-// what is alive there, and nothing else is saved: a frame of five words. rbp cannot be declared so where it is the frame
-// pointer. While the child runs, rbx, which the child preserves, holds our deque slot.
+// The whole of a fork whose continuation nobody wants: store where it is, look at one word, call. Its callers
+// know that it changes every register but rbp (tobi/detail/fork.hpp), so the compiler itself has put on the stack what is
+// alive there, and nothing else is saved: a frame of five words. rbp may be the frame pointer, which cannot be put there. While the child runs, rbx, which the child preserves, holds our deque slot.
 //
-// The return lowers `bottom` before it looks at split_sp. Somebody else may raise the split meanwhile (task/steal_word.hpp): he
+// The return lowers `bottom` before it looks at split_sp. Somebody else may raise the split meanwhile (deque/steal_word.hpp): he
 // stores split_sp, makes this core pass a barrier, and reads bottom. So one of the two sees the other, and nothing is fenced here.
 //
 // A child that has been moved does not return here but to tobi_moved_return: rbx is another process's then, and nothing above rsp is ours.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // x86-64: what arch/context.hpp promises of cut_from_parent().
 #pragma once
 

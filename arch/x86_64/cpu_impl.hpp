@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // x86-64: what arch/cpu.hpp promises.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bootstrap/fork/death.hpp"
 
 #include <errno.h>
@@ -10,12 +11,15 @@
 
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "bootstrap/bootstrap.hpp"
+#include "bootstrap/fork/ended.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/base/text_line.hpp"
 
 namespace tobi::bootstrap {
 
@@ -33,40 +37,19 @@ std::uint32_t own_member = 0;
 std::atomic<exchange*> launcher{nullptr};
 node_page* of_node = nullptr;  // where a launcher started several processes here
 int own_client = 0;
+base::left_file* files_of_node = nullptr;
+std::size_t all_files_of_node = 0;
 char host_name[256] = "unknown host";
 struct sigaction former_child_action;  // the program's own SIGCHLD handler, which still gets its turn
 
 // Signals that mean "end" to a program that says nothing about them.
 constexpr int polite[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr int faults[] = {SIGSEGV, SIGBUS};
-constexpr int other_fatal[] = {SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE};
+constexpr int other_fatal[] = {SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGXCPU, SIGXFSZ, SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE};
 
 int death_signal() noexcept { return SIGRTMIN + 5; }
 
-// Text without allocation, for handlers.
-struct line {
-  char text[512];
-  std::size_t used = 0;
-  line& add(std::string_view s) noexcept {
-    for (const char c : s) {
-      if (used < sizeof text) text[used++] = c;
-    }
-    return *this;
-  }
-  line& add(unsigned n) noexcept {
-    char digits[12];
-    std::size_t i = sizeof digits;
-    do {
-      digits[--i] = static_cast<char>('0' + n % 10);
-      n /= 10;
-    } while (n != 0);
-    return add({digits + i, sizeof digits - i});
-  }
-  void print() noexcept {
-    const ssize_t ignored = write(STDERR_FILENO, text, used);
-    (void)ignored;
-  }
-};
+using line = base::text_buffer<512>;
 
 std::string_view abbreviation(int signal) noexcept {
   const char* name = sigabbrev_np(signal);
@@ -75,25 +58,30 @@ std::string_view abbreviation(int signal) noexcept {
 
 void say_killed(std::uint32_t member, int signal) noexcept {
   line l;
-  l.add("tobi: rank ")
-      .add(page->first + member)
-      .add(" on ")
-      .add(host_name)
-      .add(" was killed by signal ")
-      .add(static_cast<unsigned>(signal));
-  l.add(" (SIG").add(abbreviation(signal)).add("); the job ends.\n").print();
+  (l << "tobi: rank ").number(page->first + member) << " on " << host_name;
+  (l << " was killed by signal ").number(static_cast<unsigned>(signal));
+  (l << " (SIG" << abbreviation(signal) << "); the job ends.\n").write_to(STDERR_FILENO);
   base::log_fatal_note();
 }
 
 void say_exited(std::uint32_t member, int status) noexcept {
   line l;
-  l.add("tobi: rank ")
-      .add(page->first + member)
-      .add(" on ")
-      .add(host_name)
-      .add(" exited with status ")
-      .add(static_cast<unsigned>(status));
-  l.add(" before the job's end; the job ends.\n").print();
+  (l << "tobi: rank ").number(page->first + member) << " on " << host_name;
+  (l << " exited with status ").number(static_cast<unsigned>(status));
+  (l << " before the job's end; the job ends.\n").write_to(STDERR_FILENO);
+}
+
+void say_killed_or_exited() noexcept {
+  line l;
+  (l << "tobi: rank ").number(page->first) << " on " << host_name;
+  (l << " was killed by signal 9 (SIGKILL), or ended itself by _exit; the job ends.\n").write_to(STDERR_FILENO);
+  base::log_fatal_note();
+}
+
+// The job ends here, and whoever made them is gone or about to go.
+void remove_files() noexcept {
+  base::remove_files(page->files(), page->all_files());
+  if (files_of_node != nullptr) base::remove_files(files_of_node, all_files_of_node);
 }
 
 [[noreturn]] void die_of(int signal) noexcept {
@@ -109,8 +97,22 @@ void say_exited(std::uint32_t member, int status) noexcept {
 }
 
 // The launcher, if there is one, ends the other clients.
+//
+// This may be a signal handler that has interrupted the allocator, and the launcher's library allocates: an alarm sees
+// to it that the process ends all the same, and the launcher then ends the others.
 [[noreturn]] void leave(int status) noexcept {
-  if (exchange* const tell = launcher.load(std::memory_order_acquire); tell != nullptr) tell->abort(status);
+  if (exchange* const tell = launcher.load(std::memory_order_acquire); tell != nullptr) {
+    constexpr unsigned patience_s = 10;
+    struct sigaction plain {};
+    plain.sa_handler = SIG_DFL;
+    sigaction(SIGALRM, &plain, nullptr);
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, SIGALRM);
+    sigprocmask(SIG_UNBLOCK, &only, nullptr);
+    alarm(patience_s);
+    tell->abort(status);
+  }
   _exit(status);
 }
 
@@ -149,16 +151,36 @@ void on_child(int signal, siginfo_t* info, void* context) noexcept {
 }
 
 // A child: its parent is gone. What it died of is not told to its children. Every fatal signal that can be caught
-// was recorded by its handler, and an exit says so too; only SIGKILL leaves no trace.
+// was recorded by its handler, and exit() says so too; SIGKILL and _exit() leave no trace but the head's status, which
+// can be read until the head's own parent has taken it.
 [[noreturn]] void parent_is_gone() noexcept {
-  if (page->head_leaves.load(std::memory_order_acquire) == 0 && claim_report()) {
-    const int recorded = page->head_signal.load(std::memory_order_acquire);
-    say_killed(0, recorded != 0 ? recorded : SIGKILL);
+  const pid_t head = page->members()[0].pid.load(std::memory_order_acquire);
+  const std::optional<int> status = status_of_ended(head);
+  remove_files();
+  if (page->head_leaves.load(std::memory_order_acquire) != 0) _exit(1);
+  const int recorded = page->head_signal.load(std::memory_order_acquire);
+  if (!status && recorded == 0) {
+    const timespec moment{0, 20'000'000};  // another child may have been in time
+    nanosleep(&moment, nullptr);
+  }
+  if (claim_report()) {
+    if (recorded != 0) {
+      say_killed(0, recorded);
+    } else if (!status) {
+      say_killed_or_exited();
+    } else if (WIFEXITED(*status)) {
+      say_exited(0, WEXITSTATUS(*status));
+    } else {
+      say_killed(0, WTERMSIG(*status));
+    }
   }
   _exit(1);
 }
 void on_parent_death(int) noexcept {
   if (page->members()[own_member].state.load(std::memory_order_acquire) == phase::finalized) return;
+  // The kernel means the thread that has forked us. As long as its process lives we are another thread's, and hear of
+  // that one's end too.
+  if (getppid() == page->members()[0].pid.load(std::memory_order_acquire)) return;
   parent_is_gone();
 }
 
@@ -175,9 +197,11 @@ void on_polite(int signal) noexcept {
   die_of(signal);
 }
 
-void on_fatal(int signal, siginfo_t* info, void*) noexcept {
-  if ((signal == SIGSEGV || signal == SIGBUS) && explain_fault != nullptr && info->si_code > 0)
-    explain_fault(info->si_addr);
+void on_fatal(int signal, siginfo_t* info, void* context) noexcept {
+  if ((signal == SIGSEGV || signal == SIGBUS) && explain_fault != nullptr && info->si_code > 0 &&
+      explain_fault(info->si_addr, context)) {
+    return;
+  }
   if (own_member == 0 && page->total > 1) {
     page->head_signal.store(signal, std::memory_order_release);
     if (claim_report()) say_killed(0, signal);
@@ -219,25 +243,38 @@ void kill_children() noexcept {
     const pid_t pid = page->members()[child].pid.load(std::memory_order_acquire);
     if (pid > 0) waitpid(pid, nullptr, 0);
   }
+  remove_files();
 }
 
 namespace {
 
-// What was known of each client when the job started, as text: read on the launcher's threads.
-std::vector<std::string> client_names;
+// Who the clients are: read on the launcher's threads.
+std::shared_ptr<const plan> clients_of_job;
+
+void add_name(line& to, int client) noexcept {
+  const int first = clients_of_job->first[static_cast<std::size_t>(client)];
+  const int last = first + clients_of_job->workers(client) - 1;
+  if (first == last) {
+    (to << "rank ").number(static_cast<unsigned>(first));
+  } else {
+    (to << "the process of ranks ").number(static_cast<unsigned>(first));
+    (to << " to ").number(static_cast<unsigned>(last));
+  }
+  to << " on " << clients_of_job->host(client);
+}
 
 // Another client is gone. Called on a thread of the launcher's library, or on that of watch_neighbours().
 void client_lost(int client, const char* how) noexcept {
   if (page->members()[0].state.load(std::memory_order_acquire) == phase::finalized) return;
   if (claim_report()) {
     line l;
-    l.add("tobi: ");
+    l << "tobi: ";
     if (client < 0) {
-      l.add("the launcher's server on ").add(host_name);
+      l << "the launcher's server on " << host_name;
     } else {
-      l.add(client_names[static_cast<std::size_t>(client)]);
+      add_name(l, client);
     }
-    l.add(" is gone (").add(how).add("); the job ends.\n").print();
+    (l << " is gone (" << how << "); the job ends.\n").write_to(STDERR_FILENO);
   }
   // The children's deaths are this one's, also for the handler that sees them.
   std::uint32_t none = 0;
@@ -257,18 +294,12 @@ void say_finished() noexcept {
   if (of_node != nullptr) of_node->finished[own_client].store(1, std::memory_order_release);
 }
 
-void set_launcher(exchange* to, const plan& spread) {
+void set_launcher(exchange* to, std::shared_ptr<const plan> spread) {
   if (to != nullptr) {
-    for (int c = 0; c < spread.clients(); ++c) {
-      const int first = spread.first[static_cast<std::size_t>(c)];
-      const int last = first + spread.workers(c) - 1;
-      client_names.push_back((first == last
-                                  ? "rank " + std::to_string(first)
-                                  : "the process of ranks " + std::to_string(first) + " to " + std::to_string(last)) +
-                             " on " + spread.hosts[static_cast<std::size_t>(c)]);
-    }
+    clients_of_job = std::move(spread);
     to->watch(client_lost);
-    if (spread.shared != nullptr) watch_neighbours(spread.neighbours, spread.shared, client_lost);
+    const plan& p = *clients_of_job;
+    if (p.shared != nullptr) watch_neighbours(p.neighbours, p.shared, client_lost);
   }
   launcher.store(to, std::memory_order_release);
 }
@@ -287,6 +318,14 @@ void watch(job_page& of, std::uint32_t member, const plan& spread) noexcept {
   own_member = member;
   own_client = spread.self;
   of_node = spread.shared;
+  if (of_node != nullptr) {
+    files_of_node = files_of(*of_node, spread.clients());
+    all_files_of_node = static_cast<std::size_t>(spread.clients()) * base::left_files_a_process;
+  }
+  base::note_files_at(page->files() + member * base::left_files_a_process,
+                      of_node == nullptr || member != 0
+                          ? nullptr
+                          : files_of_node + static_cast<std::size_t>(own_client) * base::left_files_a_process);
   gethostname(host_name, sizeof host_name - 1);
   give_handlers_a_stack();
   for (const int s : faults) install(s, on_fatal, 0);
@@ -331,14 +370,11 @@ int reap_finalized() noexcept {
     if (status == 0 || worst != 0) continue;
     worst = status;
     line l;
-    l.add("tobi: rank ")
-        .add(page->first + child)
-        .add(" on ")
-        .add(host_name)
-        .add(" ended with status ")
-        .add(static_cast<unsigned>(status));
-    l.add(".\n").print();
+    (l << "tobi: rank ").number(page->first + child) << " on " << host_name;
+    (l << " ended with status ").number(static_cast<unsigned>(status));
+    (l << ".\n").write_to(STDERR_FILENO);
   }
+  base::remove_files(page->files(), page->all_files());
   return worst;
 }
 

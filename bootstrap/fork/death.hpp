@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a job ends when something goes wrong: watched by signals alone, so that a worker deep in computation is as good a
 // watchman as an idle one. The head is the process that forked the others.
 //
@@ -21,7 +22,7 @@ namespace tobi::bootstrap::forked {
 void watch(job_page& page, std::uint32_t member, const plan& spread) noexcept;
 /// The head: LAUNCHER ends the rest of the job when its own part of it ends, and says when others die. Null: from now
 /// on there is nobody to tell. Owned by the caller.
-void set_launcher(exchange* launcher, const plan& spread);
+void set_launcher(exchange* launcher, std::shared_ptr<const plan> spread);
 /// The head has finalized: its end is no loss to its neighbours.
 void say_finished() noexcept;
 /// True for the one caller on this node that is to print why the job ends.
@@ -32,7 +33,7 @@ void block_signals(bool block) noexcept;
 [[noreturn]] void end_job(int status) noexcept;
 /// The head, at exit: waits for the children; answers the status of the first one that failed, or 0.
 int reap_finalized() noexcept;
-/// The head: kills and reaps all children.
+/// The head: kills and reaps all children, and removes what they and it would leave behind: the job ends.
 void kill_children() noexcept;
 
 }  // namespace tobi::bootstrap::forked

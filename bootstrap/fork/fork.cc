@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // The embedded launcher: ./app is the first worker and forks the others. A process that another launcher started does
 // the same for its part of the job, and speaks for its children in that launcher's exchange: what they put travels as
 // one value a fence.
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "bootstrap/bootstrap.hpp"
@@ -33,40 +36,51 @@ void futex_wake_all(std::atomic<std::uint32_t>& word) noexcept {
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
+std::uint32_t exiting_member = 0;  // which of them this process is
+
 // At the exit of the head: as for one program, the shell gets its prompt back when all is over, and one status for all.
+// At that of any member: the program's destructors come later, and must not meet a job that goes on without them.
 void at_exit(int status, void* shared) noexcept {
   auto& page = *static_cast<job_page*>(shared);
-  if (getpid() != page.members()[0].pid.load(std::memory_order_relaxed)) return;  // a process that the program forked
-  if (page.members()[0].state.load(std::memory_order_acquire) == phase::finalized) {
+  const member& self = page.members()[exiting_member];
+  if (getpid() != self.pid.load(std::memory_order_relaxed)) return;  // a process that the program forked
+  if (self.state.load(std::memory_order_acquire) == phase::finalized) {
+    if (exiting_member != 0) return;
     const int worst = reap_finalized();
     if (status == 0 && worst != 0) _exit(worst);
     return;
   }
   // main returned, or exit() was called, while others may be waiting for us. A status other than 0 explains itself.
-  page.head_leaves.store(1, std::memory_order_release);
+  if (exiting_member == 0) page.head_leaves.store(1, std::memory_order_release);
   if (claim_report() && status == 0) {
     base::log(base::log_level::error,
               "the program ended before the job did (exit inside the life of tobi::runtime); the job ends.");
   }
-  end_job(status == 0 ? 1 : status);
+  std::fflush(nullptr);  // what the program has said last: exit() would do so later
+  end_job(status == 0 ? base::exit_failure : status);
 }
 
-struct entry {
-  std::uint32_t key_bytes;
-  std::uint32_t value_bytes;
-};
-
-// A rank's part of what travels between clients; as many bytes of its store follow.
-struct parcel {
-  std::uint32_t rank;
-  std::uint32_t bytes;
-};
+// The head alone: of any other member the head sees how it ended. Which status the program has given is not known here.
+job_page* page_of_head = nullptr;
+void at_quick_exit_of_head() noexcept {
+  const member& self = page_of_head->members()[0];
+  if (getpid() != self.pid.load(std::memory_order_relaxed)) return;
+  if (self.state.load(std::memory_order_acquire) == phase::finalized) return;
+  page_of_head->head_leaves.store(1, std::memory_order_release);
+  if (claim_report()) {
+    base::log(base::log_level::error,
+              "the program ended before the job did (quick_exit inside the life of tobi::runtime); the job ends.");
+  }
+  end_job(base::exit_failure);
+}
 
 class fork_bootstrap final : public bootstrap {
  public:
-  fork_bootstrap(job_page& page, plan spread, int member, std::unique_ptr<exchange> launcher)
+  fork_bootstrap(job_page& page, std::shared_ptr<const plan> spread, int member, std::unique_ptr<exchange> launcher)
       : page_(page),
-        spread_(std::move(spread)),
+        put_(page.put()),
+        plan_(std::move(spread)),
+        spread_(*plan_),
         member_(static_cast<std::uint32_t>(member)),
         rank_(static_cast<int>(page.first) + member),
         launcher_(std::move(launcher)),
@@ -87,49 +101,28 @@ class fork_bootstrap final : public bootstrap {
   [[nodiscard]] int size() const noexcept override { return static_cast<int>(page_.total); }
   [[nodiscard]] std::span<const int> local_peers() const noexcept override { return locals_; }
   [[nodiscard]] std::span<const int> nodes() const noexcept override { return nodes_; }
+  [[nodiscard]] std::string name_of(int rank) const override {
+    return "rank " + std::to_string(rank) + " on " + spread_.host(spread_.client_of(rank));
+  }
 
   void put(std::string_view key, std::span<const std::byte> value) override {
-    store& mine = *page_.values(static_cast<std::uint32_t>(rank_));
-    const std::uint32_t used = mine.used.load(std::memory_order_relaxed);
-    const std::size_t need = sizeof(entry) + key.size() + value.size();
-    if (used + need > sizeof mine.bytes)
-      base::fatal("the bootstrap's store is full: more than 16K of values on one rank.");
-    std::byte* at = mine.bytes + used;
-    const entry head{static_cast<std::uint32_t>(key.size()), static_cast<std::uint32_t>(value.size())};
-    std::memcpy(at, &head, sizeof head);
-    std::memcpy(at + sizeof head, key.data(), key.size());
-    if (!value.empty()) std::memcpy(at + sizeof head + key.size(), value.data(), value.size());
-    mine.used.store(used + static_cast<std::uint32_t>(need), std::memory_order_release);
+    put_.put(static_cast<std::uint32_t>(rank_), key, value);
   }
 
   [[nodiscard]] std::vector<std::byte> get(int rank, std::string_view key) override {
     std::vector<std::byte> value;
-    if (find(rank, key, value)) return value;
-    // A head without children fetches what it is asked for; one with children has fetched all for them in the fence.
+    if (put_.find(static_cast<std::uint32_t>(rank), key, value)) return value;
+    // A head without children fetches what it is asked for, and when. For children it has fetched all in the fence: one
+    // that asked later would find its head in a long task, or would need a thread there that speaks for it.
     if (const int client = spread_.client_of(rank); launcher_ != nullptr && client != spread_.self) {
       receive_from(client);
-      if (find(rank, key, value)) return value;
+      if (put_.find(static_cast<std::uint32_t>(rank), key, value)) return value;
     }
     base::fatal("rank " + std::to_string(rank) + " has put nothing under the key " + std::string(key) + ".");
   }
 
-  void fence() override {
-    // Acquire and release on both words: what a rank put before the fence is seen by all behind it.
-    const std::uint32_t generation = page_.generation.load(std::memory_order_acquire);
-    const std::uint32_t here = page_.arrived.fetch_add(1, std::memory_order_acq_rel) + 1;
-    if (member_ != 0) {
-      if (here == page_.size) futex_wake_all(page_.arrived);
-      while (page_.generation.load(std::memory_order_acquire) == generation) wait_moving(page_.generation, generation);
-      return;
-    }
-    for (std::uint32_t n = here; n != page_.size; n = page_.arrived.load(std::memory_order_acquire)) {
-      wait_moving(page_.arrived, n);
-    }
-    if (launcher_ != nullptr) fence_between_clients();
-    page_.arrived.store(0, std::memory_order_relaxed);
-    page_.generation.fetch_add(1, std::memory_order_release);
-    futex_wake_all(page_.generation);
-  }
+  void fence() override { meet({}); }
+  void least(std::span<std::uint64_t> words) override { meet(words); }
 
   [[noreturn]] void abort(int exit_status) noexcept override { end_job(exit_status); }
 
@@ -139,51 +132,66 @@ class fork_bootstrap final : public bootstrap {
     if (member_ == 0) say_finished();
     fence();
     if (launcher_ == nullptr) return;
-    set_launcher(nullptr, spread_);
+    set_launcher(nullptr, nullptr);
     launcher_->finalize();
   }
 
  private:
   // Waits on WORD until it is no longer SEEN, or for a moment, and keeps the fabric moving meanwhile.
   void wait_moving(std::atomic<std::uint32_t>& word, std::uint32_t seen) {
-    constexpr timespec between_moves{0, 50'000};
+    constexpr unsigned most = 10'000;  // workers a core: no more than half a second
+    const timespec between_moves{0, 50'000L * static_cast<long>(std::min(workers_a_core_, most))};
     if (move_) move_();
     futex_wait(word, seen, move_ ? &between_moves : nullptr);
   }
 
-  bool find(int rank, std::string_view key, std::vector<std::byte>& into) {
-    const store& theirs = *page_.values(static_cast<std::uint32_t>(rank));
-    const std::byte* at = theirs.bytes;
-    for (const std::byte* end = at + theirs.used.load(std::memory_order_acquire); at < end;) {
-      entry head;
-      std::memcpy(&head, at, sizeof head);
-      const auto* name = reinterpret_cast<const char*>(at + sizeof head);
-      const std::byte* value = at + sizeof head + head.key_bytes;
-      at = value + head.value_bytes;
-      if (std::string_view(name, head.key_bytes) != key) continue;
-      into.assign(value, at);
-      return true;
+  // A question to all has its words in the page, of which the fences of even and of odd generations have one set each:
+  // when the head begins the next generation it clears the other set, which nobody can be reading, because all have
+  // come to this fence and have left the one before.
+  void meet(std::span<std::uint64_t> words) {
+    TOBI_ASSERT(words.size() <= words_max, "a question to all has up to 8 words");
+    // Acquire and release on both words: what a rank put before the fence is seen by all behind it.
+    const std::uint32_t generation = page_.generation.load(std::memory_order_acquire);
+    auto& asked = page_.least[generation % 2];
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      std::uint64_t said = asked[i].load(std::memory_order_relaxed);
+      while (words[i] < said && !asked[i].compare_exchange_weak(said, words[i], std::memory_order_relaxed)) {
+      }
     }
-    return false;
+    const std::uint32_t here = page_.arrived.fetch_add(1, std::memory_order_acq_rel) + 1;
+    if (member_ != 0) {
+      if (here == page_.size) futex_wake_all(page_.arrived);
+      while (page_.generation.load(std::memory_order_acquire) == generation) wait_moving(page_.generation, generation);
+    } else {
+      for (std::uint32_t n = here; n != page_.size; n = page_.arrived.load(std::memory_order_acquire)) {
+        wait_moving(page_.arrived, n);
+      }
+      for (std::size_t i = 0; i < words.size(); ++i) words[i] = asked[i].load(std::memory_order_relaxed);
+      if (launcher_ != nullptr) meet_clients(words);
+      for (std::size_t i = 0; i < words.size(); ++i) asked[i].store(words[i], std::memory_order_relaxed);
+      for (auto& word : page_.least[(generation + 1) % 2]) word.store(~std::uint64_t{0}, std::memory_order_relaxed);
+      page_.arrived.store(0, std::memory_order_relaxed);
+      page_.generation.fetch_add(1, std::memory_order_release);
+      futex_wake_all(page_.generation);
+    }
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = asked[i].load(std::memory_order_relaxed);
   }
 
   // All that the members have put since the last time is one value of this client. Where they have put nothing, nobody
   // has (see exchange::put), and the fence is a fence alone.
-  void fence_between_clients() {
+  void meet_clients(std::span<std::uint64_t> words) {
     std::vector<std::byte> news;
     sent_.resize(page_.size, 0);
     for (std::uint32_t m = 0; m < page_.size; ++m) {
-      const store& values = *page_.values(page_.first + m);
-      const std::uint32_t used = values.used.load(std::memory_order_acquire);
-      const parcel head{page_.first + m, used - sent_[m]};
-      if (head.bytes == 0) continue;
-      const auto* start = reinterpret_cast<const std::byte*>(&head);
-      news.insert(news.end(), start, start + sizeof head);
-      news.insert(news.end(), values.bytes + sent_[m], values.bytes + used);
-      sent_[m] = used;
+      put_.collect(page_.first + m, sent_[m], news);
+      sent_[m] = put_.newest(page_.first + m);
     }
     if (!news.empty()) launcher_->put("values" + std::to_string(++deliveries_), news);
-    launcher_->fence();
+    if (words.empty()) {
+      launcher_->fence();
+    } else {
+      launcher_->least(words);
+    }
     if (news.empty() || page_.size == 1) return;
     for (int client = 0; client < spread_.clients(); ++client) {
       if (client != spread_.self) receive_from(client);
@@ -192,28 +200,20 @@ class fork_bootstrap final : public bootstrap {
 
   void receive_from(int client) {
     for (int& n = received_[static_cast<std::size_t>(client)]; n < deliveries_;) {
-      const std::vector<std::byte> news = launcher_->get(client, "values" + std::to_string(++n));
-      for (std::size_t at = 0; at < news.size();) {
-        parcel head;
-        std::memcpy(&head, news.data() + at, sizeof head);
-        at += sizeof head;
-        store& values = *page_.values(head.rank);
-        const std::uint32_t used = values.used.load(std::memory_order_relaxed);
-        std::memcpy(values.bytes + used, news.data() + at, head.bytes);
-        values.used.store(used + head.bytes, std::memory_order_release);
-        at += head.bytes;
-      }
+      put_.add(launcher_->get(client, "values" + std::to_string(++n)));
     }
   }
 
   job_page& page_;
-  plan spread_;
+  values put_;
+  std::shared_ptr<const plan> plan_;
+  const plan& spread_;
   std::uint32_t member_;
   int rank_;
   std::unique_ptr<exchange> launcher_;  // the head's
   std::vector<int> locals_;
   std::vector<int> nodes_;
-  std::vector<std::uint32_t> sent_;  // of each member: bytes of its store that other clients can have
+  std::vector<std::uint32_t> sent_;  // of each member: its newest value that other clients can have
   std::vector<int> received_;        // of each client: how many of its deliveries are in the page
   int deliveries_ = 0;
 };
@@ -228,6 +228,9 @@ job_page& make_page(const plan& spread) {
   page->size = size;
   page->first = static_cast<std::uint32_t>(spread.first[static_cast<std::size_t>(spread.self)]);
   page->total = total;
+  for (auto& words : page->least) {
+    for (auto& word : words) word.store(~std::uint64_t{0}, std::memory_order_relaxed);
+  }
   return *page;
 }
 
@@ -251,20 +254,41 @@ std::unique_ptr<bootstrap> fork_workers(int workers) {
   return fork_workers({0, {0, workers}, {0}, {"this host"}}, nullptr);
 }
 
-std::unique_ptr<bootstrap> fork_workers(plan spread, std::unique_ptr<exchange> launcher) {
+namespace {
+
+// A worker has the thread that has forked it, and the program runs on that one alone. Where it is not main's, the
+// process does not end with it as long as the library has threads.
+void say_that_thread_has_ended(void* page) {
+  auto& of = *static_cast<forked::job_page*>(page);
+  if (of.members()[forked::exiting_member].state.load(std::memory_order_acquire) == forked::phase::finalized) return;
+  base::fatal(
+      "the thread that has made the tobi::runtime has ended, and in this process no other one runs the program; "
+      "let that thread live as long as its runtime.");
+}
+void watch_thread(forked::job_page& page) {
+  pthread_key_t ends;
+  if (pthread_key_create(&ends, say_that_thread_has_ended) == 0) pthread_setspecific(ends, &page);
+}
+
+}  // namespace
+
+std::unique_ptr<bootstrap> fork_workers(plan given, std::unique_ptr<exchange> launcher) {
   using namespace forked;
+  const auto kept = std::make_shared<const plan>(std::move(given));
+  const plan& spread = *kept;
   const int workers = spread.workers(spread.self);
   job_page& page = make_page(spread);
   page.members()[0].pid.store(getpid(), std::memory_order_relaxed);
   std::fflush(nullptr);  // or each worker would print what is waiting
   block_signals(true);
+  const bool by_main = gettid() == getpid();
   int member = 0;
   for (int child = 1; child < workers; ++child) {
     const pid_t pid = fork();
     if (pid < 0) {
       const int why = errno;
       watch(page, 0, spread);
-      if (launcher != nullptr) set_launcher(launcher.get(), spread);
+      if (launcher != nullptr) set_launcher(launcher.get(), kept);
       claim_report();
       base::log(base::log_level::error, "cannot fork worker " + std::to_string(child) + " of " +
                                             std::to_string(workers) + " (" + std::strerror(why) +
@@ -281,11 +305,17 @@ std::unique_ptr<bootstrap> fork_workers(plan spread, std::unique_ptr<exchange> l
   }
   base::set_log_identity(static_cast<int>(page.first) + member);
   watch(page, static_cast<std::uint32_t>(member), spread);
-  if (launcher != nullptr) set_launcher(launcher.get(), spread);
+  if (launcher != nullptr) set_launcher(launcher.get(), kept);
   base::set_fatal_hook([](int status) { end_job(status); }, claim_report);
-  if (member == 0 && page.total > 1) on_exit(at_exit, &page);
+  exiting_member = static_cast<std::uint32_t>(member);
+  if (member != 0 && !by_main) watch_thread(page);
+  if (page.total > 1) on_exit(at_exit, &page);
+  if (member == 0 && page.total > 1) {
+    page_of_head = &page;
+    std::at_quick_exit(at_quick_exit_of_head);
+  }
   block_signals(false);
-  return std::make_unique<fork_bootstrap>(page, std::move(spread), member, std::move(launcher));
+  return std::make_unique<fork_bootstrap>(page, kept, member, std::move(launcher));
 }
 
 }  // namespace tobi::bootstrap

@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a process and those that it forked share: one anonymous mapping, made before the first fork. It holds who they
-// are, how each ended, a fence, and the values put. Signal handlers read and write it, so everything in it is plain
-// words and bytes. The head is the process that forked the others: member 0, and the only one that a launcher knows.
+// are, how each ended, what it would leave behind, a fence, and the values put. Signal handlers read and write it, so
+// everything in it is plain words and bytes. The head is the process that forked the others: member 0, and the only one
+// that a launcher knows.
 #pragma once
 
 #include <sys/types.h>
@@ -8,6 +10,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+
+#include "bootstrap/fork/values.hpp"
+#include "libcore/base/left_files.hpp"
 
 namespace tobi::bootstrap::forked {
 
@@ -18,11 +23,7 @@ struct member {
   std::atomic<phase> state;
 };
 
-/// One rank's puts, one behind the other: length of the key, of the value, key, value. Untouched pages cost nothing.
-struct store {
-  std::atomic<std::uint32_t> used;
-  std::byte bytes[16 * 1024 - sizeof(std::uint32_t)];
-};
+inline constexpr std::size_t words_max = 8;  // of a question to all
 
 struct job_page {
   std::uint32_t size;                      // processes that share this page: members
@@ -34,11 +35,16 @@ struct job_page {
   std::atomic<std::uint32_t> aborting;     // 1 + the status of an abort
   std::atomic<int> head_signal;            // a fatal signal that the head caught and is about to die of
   std::atomic<std::uint32_t> head_leaves;  // the head is ending on purpose: its children go quietly
+  // Of exchange::least(), for fences of even and of odd generations: what the members say, and then what all do.
+  std::atomic<std::uint64_t> least[2][words_max];
 
   member* members() noexcept { return reinterpret_cast<member*>(this + 1); }
-  store* values(std::uint32_t rank) noexcept { return reinterpret_cast<store*>(members() + size) + rank; }
+  base::left_file* files() noexcept { return reinterpret_cast<base::left_file*>(members() + size); }
+  std::size_t all_files() const noexcept { return size * base::left_files_a_process; }
+  values put() noexcept { return {files() + all_files(), total}; }
   static std::size_t bytes_for(std::uint32_t size, std::uint32_t total) noexcept {
-    return sizeof(job_page) + size * sizeof(member) + total * sizeof(store);
+    return sizeof(job_page) + size * (sizeof(member) + base::left_files_a_process * sizeof(base::left_file)) +
+           values::bytes_for(total);
   }
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free);

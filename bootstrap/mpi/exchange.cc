@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled into the plugin. Values travel with the fence: everybody gets what everybody has put since the last one.
 #include <mpi.h>
 #include <time.h>
@@ -5,7 +6,9 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/mpi_plugin.hpp"
@@ -35,7 +38,6 @@ class mpi_exchange final : public exchange {
     MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &size_);
-    known_.resize(static_cast<std::size_t>(size_));
   }
 
   [[nodiscard]] std::string_view name() const noexcept override { return "mpi"; }
@@ -55,25 +57,38 @@ class mpi_exchange final : public exchange {
   }
 
   [[nodiscard]] std::vector<std::byte> get(int rank, std::string_view key) override {
-    const auto& theirs = known_[static_cast<std::size_t>(rank)];
-    const auto found = theirs.find(key);
-    if (found == theirs.end()) {
-      base::fatal("rank " + std::to_string(rank) + " has put nothing under the key " + std::string(key) + ".");
+    for (auto past = known_.rbegin(); past != known_.rend(); ++past) {
+      std::vector<std::byte> value;
+      if (find(past->of(rank), key, value)) return value;
     }
-    return found->second;
+    base::fatal("rank " + std::to_string(rank) + " has put nothing under the key " + std::string(key) + ".");
   }
 
+  // Where nobody has put anything the fence is a fence alone, and nobody gets a word from everybody.
   void fence() override {
-    wait_for_all();
     const int mine = static_cast<int>(new_.size());
-    std::vector<int> bytes(known_.size());
+    int most = 0;
+    MPI_Request all_here = MPI_REQUEST_NULL;
+    MPI_Iallreduce(&mine, &most, 1, MPI_INT, MPI_MAX, comm_, &all_here);
+    wait_for(all_here);
+    if (most == 0) return;
+    const auto ranks = static_cast<std::size_t>(size_);
+    std::vector<int> bytes(ranks);
     MPI_Allgather(&mine, 1, MPI_INT, bytes.data(), 1, MPI_INT, comm_);
-    std::vector<int> at(known_.size() + 1, 0);
-    for (std::size_t r = 0; r < known_.size(); ++r) at[r + 1] = at[r] + bytes[r];
-    std::vector<char> all(static_cast<std::size_t>(at.back()));
-    MPI_Allgatherv(new_.data(), mine, MPI_CHAR, all.data(), bytes.data(), at.data(), MPI_CHAR, comm_);
+    delivery all;
+    all.at.assign(ranks + 1, 0);
+    for (std::size_t r = 0; r < ranks; ++r) all.at[r + 1] = all.at[r] + bytes[r];
+    all.text.resize(static_cast<std::size_t>(all.at.back()));
+    MPI_Allgatherv(new_.data(), mine, MPI_CHAR, all.text.data(), bytes.data(), all.at.data(), MPI_CHAR, comm_);
+    known_.push_back(std::move(all));
     new_.clear();
-    for (std::size_t r = 0; r < known_.size(); ++r) take(all.data() + at[r], all.data() + at[r + 1], known_[r]);
+  }
+
+  void least(std::span<std::uint64_t> words) override {
+    fence();
+    MPI_Request asked = MPI_REQUEST_NULL;
+    MPI_Iallreduce(MPI_IN_PLACE, words.data(), static_cast<int>(words.size()), MPI_UINT64_T, MPI_MIN, comm_, &asked);
+    wait_for(asked);
   }
 
   [[noreturn]] void abort(int exit_status) noexcept override {
@@ -83,36 +98,52 @@ class mpi_exchange final : public exchange {
   void finalize() override { wait_for_all(); }
 
  private:
-  using values = std::map<std::string, std::vector<std::byte>, std::less<>>;
+  // What all have put between two fences. MPI has no values that stay with their rank until somebody asks for them: who
+  // would answer computes. So each process has all, as they came, and beside them a word a rank.
+  struct delivery {
+    std::vector<char> text;
+    std::vector<int> at;  // of each rank; then the end
+    [[nodiscard]] std::string_view of(int rank) const noexcept {
+      const auto r = static_cast<std::size_t>(rank);
+      return {text.data() + at[r], text.data() + at[r + 1]};
+    }
+  };
 
   // MPI's own barrier would spin, on a machine where somebody else may still compute.
   void wait_for_all() {
     MPI_Request all = MPI_REQUEST_NULL;
     MPI_Ibarrier(comm_, &all);
+    wait_for(all);
+  }
+  static void wait_for(MPI_Request& what) {
     for (int done = 0;;) {
-      MPI_Test(&all, &done, MPI_STATUS_IGNORE);
+      MPI_Test(&what, &done, MPI_STATUS_IGNORE);
       if (done != 0) return;
       const timespec moment{0, 50'000};
       nanosleep(&moment, nullptr);
     }
   }
 
-  static void take(const char* from, const char* end, values& into) {
-    while (from < end) {
+  static bool find(std::string_view in, std::string_view key, std::vector<std::byte>& into) {
+    while (!in.empty()) {
       std::uint32_t sizes[2];
-      std::memcpy(sizes, from, sizeof sizes);
-      from += sizeof sizes;
-      const auto* value = reinterpret_cast<const std::byte*>(from + sizes[0]);
-      into[std::string(from, sizes[0])] = {value, value + sizes[1]};
-      from += sizes[0] + sizes[1];
+      std::memcpy(sizes, in.data(), sizeof sizes);
+      in.remove_prefix(sizeof sizes);
+      if (in.substr(0, sizes[0]) == key) {
+        const auto* value = reinterpret_cast<const std::byte*>(in.data() + sizes[0]);
+        into.assign(value, value + sizes[1]);
+        return true;
+      }
+      in.remove_prefix(std::size_t{sizes[0]} + sizes[1]);
     }
+    return false;
   }
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;
   std::vector<char> new_;
-  std::vector<values> known_;
+  std::vector<delivery> known_;
 };
 
 }  // namespace

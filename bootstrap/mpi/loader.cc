@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bootstrap/mpi/loader.hpp"
 
 #include "libcore/base/mpi_plugin.hpp"
+#include "libcore/base/text.hpp"
 
 namespace tobi::bootstrap::mpi {
 
@@ -20,7 +22,7 @@ std::string why_not() {
   std::string reasons;
   for (const base::mpi_plugin& p : base::all_mpi_plugins()) {
     if (p.error.empty()) return "";
-    reasons.append(reasons.empty() ? "" : "; ").append(p.error);
+    base::add_item(reasons, p.error, "; ");
   }
   return reasons;
 }

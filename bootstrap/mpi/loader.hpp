@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // mpi: the processes that an MPI launcher started, by MPI itself. For launchers that speak no PMIx.
 #pragma once
 

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bootstrap/pmix/library.hpp"
 
-#include <dlfcn.h>
+#include "libcore/base/shared_library.hpp"
 
 namespace tobi::bootstrap::pmix {
 
@@ -8,28 +9,25 @@ namespace {
 
 constexpr const char* file = "libpmix.so.2";
 
-template <class Function>
-bool find(void* in, const char* name, Function*& into) {
-  into = reinterpret_cast<Function*>(dlsym(in, name));
-  return into != nullptr;
-}
-
 }  // namespace
 
 std::string library::load() {
-  // Never closed: its threads run until the process ends.
-  void* const so = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  if (so == nullptr) {
-    const char* why = dlerror();
-    return std::string("the PMIx library cannot be loaded (") + (why == nullptr ? file : why) +
+  const base::shared_library so(file);
+  if (!so.is_open()) {
+    return "the PMIx library cannot be loaded (" + so.error() +
            "); install libpmix2, or name its folder in LD_LIBRARY_PATH";
   }
-  const bool all = find(so, "PMIx_Init", init) && find(so, "PMIx_Finalize", finalize) &&
-                   find(so, "PMIx_Abort", abort) && find(so, "PMIx_Put", put) && find(so, "PMIx_Commit", commit) &&
-                   find(so, "PMIx_Fence", fence) && find(so, "PMIx_Get", get) &&
-                   find(so, "PMIx_Register_event_handler", register_event_handler) &&
-                   find(so, "PMIx_Error_string", error_string) && find(so, "PMIx_Get_version", get_version);
-  return all ? "" : std::string(file) + " lacks a function of PMIx 4; install version 4.0 or newer";
+  const char* lacks = so.resolve({{"PMIx_Init", init},
+                                  {"PMIx_Finalize", finalize},
+                                  {"PMIx_Abort", abort},
+                                  {"PMIx_Put", put},
+                                  {"PMIx_Commit", commit},
+                                  {"PMIx_Fence", fence},
+                                  {"PMIx_Get", get},
+                                  {"PMIx_Register_event_handler", register_event_handler},
+                                  {"PMIx_Error_string", error_string},
+                                  {"PMIx_Get_version", get_version}});
+  return lacks == nullptr ? "" : std::string(file) + " lacks a function of PMIx 4; install version 4.0 or newer";
 }
 
 }  // namespace tobi::bootstrap::pmix

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // Direct modex: a value stays with its process's server until somebody asks for it; the fence carries no data.
 #include "bootstrap/pmix/pmix.hpp"
 
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -11,7 +13,9 @@
 #include <cstring>
 
 #include "bootstrap/other_threads.hpp"
+#include "bootstrap/pmix/event.hpp"
 #include "bootstrap/pmix/library.hpp"
+#include "bootstrap/rounds.hpp"
 #include "libcore/base/log.hpp"
 
 namespace tobi::bootstrap::pmix {
@@ -21,6 +25,8 @@ namespace {
 library functions;
 std::atomic<loss_handler> on_loss{nullptr};
 volatile sig_atomic_t abort_status = 1;
+pmix_proc_t own_job{};  // for the threads of PMIx
+int clients_of_job = 0;
 
 std::string why(pmix_status_t status) { return functions.error_string(status); }
 
@@ -44,20 +50,23 @@ std::string why(pmix_status_t status) { return functions.error_string(status); }
   _exit(status);
 }
 
+process named_by(const pmix_proc_t* p) noexcept {
+  if (p == nullptr) return {};
+  return {{p->nspace, strnlen(p->nspace, PMIX_MAX_NSLEN)}, p->rank <= PMIX_RANK_VALID ? std::int64_t{p->rank} : -1};
+}
+
 // On a thread of PMIx.
 void on_event(std::size_t, pmix_status_t status, const pmix_proc_t* source, pmix_info_t info[], std::size_t count,
               pmix_info_t*, std::size_t, pmix_event_notification_cbfunc_fn_t done, void* data) {
-  int client = source != nullptr && source->rank <= PMIX_RANK_VALID ? static_cast<int>(source->rank) : -1;
+  process affected;
   for (std::size_t i = 0; i < count; ++i) {
     if (std::strncmp(info[i].key, PMIX_EVENT_AFFECTED_PROC, PMIX_MAX_KEYLEN) != 0) continue;
-    if (info[i].value.type == PMIX_PROC && info[i].value.data.proc->rank <= PMIX_RANK_VALID) {
-      client = static_cast<int>(info[i].value.data.proc->rank);
-    }
+    if (info[i].value.type == PMIX_PROC) affected = named_by(info[i].value.data.proc);
   }
-  if (status == PMIX_ERR_LOST_CONNECTION) client = -1;  // to this process's server
-  if (const loss_handler handler = on_loss.load(std::memory_order_acquire); handler != nullptr) {
-    handler(client, functions.error_string(status));
-  }
+  const int client = lost_client(named_by(&own_job).space, clients_of_job, status == PMIX_ERR_LOST_CONNECTION,
+                                 named_by(source), affected);
+  const loss_handler handler = on_loss.load(std::memory_order_acquire);
+  if (client != nobody_here && handler != nullptr) handler(client, functions.error_string(status));
   if (done != nullptr) done(PMIX_EVENT_ACTION_COMPLETE, nullptr, 0, nullptr, nullptr, data);
 }
 
@@ -105,6 +114,8 @@ class pmix_exchange final : public exchange {
       failed("tell how many processes the launcher started", s);
     }
     size_ = static_cast<int>(value(raw)->data.uint32);
+    own_job = me_;
+    clients_of_job = size_;
   }
 
   [[nodiscard]] std::string_view name() const noexcept override { return "pmix"; }
@@ -141,8 +152,15 @@ class pmix_exchange final : public exchange {
     }
     dirty_ = false;
     if (const pmix_status_t s = functions.fence(nullptr, 0, nullptr, 0); s != PMIX_SUCCESS) {
+      // Most likely another process has said why the job ends, and the launcher is about to end this one.
+      const timespec moment{3, 0};
+      nanosleep(&moment, nullptr);
       failed("wait for the other processes", s);
     }
+  }
+
+  void least(std::span<std::uint64_t> words) override {
+    least_by_rounds(*this, words, "least" + std::to_string(questions_++));
   }
 
   [[noreturn]] void abort(int exit_status) noexcept override { end_by_launcher(exit_status); }
@@ -172,6 +190,7 @@ class pmix_exchange final : public exchange {
 
   pmix_proc_t me_{};
   int size_ = 0;
+  int questions_ = 0;   // that least() has put
   bool dirty_ = false;  // something was put since the last commit
 };
 

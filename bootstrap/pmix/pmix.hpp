@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PMIx: how the processes of srun --mpi=pmix, Open MPI's mpirun and prterun find each other. The library is loaded when
 // it is needed, so that programs have no link to it.
 #pragma once

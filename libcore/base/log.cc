@@ -1,18 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "libcore/base/log.hpp"
 
 #include <time.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <string>
+
+#include "libcore/base/text_line.hpp"
 
 namespace tobi::base {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> level_names{"", "warning: ", "info: ", "debug: ", "trace: "};
+constexpr std::array<std::string_view, 5> level_words{"", "warning: ", "info: ", "debug: ", "trace: "};
 
 // What a pipe takes in one piece (PIPE_BUF): longer lines of several workers could interleave.
 constexpr std::size_t line_max = 4096;
@@ -25,40 +28,6 @@ std::array<char, 320> identity{};
 std::size_t identity_bytes = 0;
 std::array<char, 512> fatal_note{};
 std::size_t fatal_note_bytes = 0;
-
-// A line on the stack, without allocation: errors are told in signal handlers and when memory has run out, too.
-class line {
- public:
-  // Control characters would break the line, or the terminal: what users typed is quoted in messages.
-  void add(std::string_view text) noexcept {
-    for (const char c : text) {
-      if (used_ == text_.size() - ending.size()) {
-        cut_ = true;
-        return;
-      }
-      const auto code = static_cast<unsigned char>(c);
-      text_[used_++] = code < 0x20 || code == 0x7f ? '?' : c;
-    }
-  }
-  void write() noexcept {
-    const std::string_view end = cut_ ? ending : "\n";
-    used_ += end.copy(text_.data() + used_, end.size());
-    const char* at = text_.data();
-    while (used_ > 0) {
-      const ssize_t n = ::write(STDERR_FILENO, at, used_);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return;  // nobody listens; the exit status still says it
-      at += n;
-      used_ -= static_cast<std::size_t>(n);
-    }
-  }
-
- private:
-  static constexpr std::string_view ending = "...\n";
-  std::array<char, line_max> text_;
-  std::size_t used_ = 0;
-  bool cut_ = false;
-};
 
 int launch_index = 0;
 
@@ -83,15 +52,11 @@ std::string_view log_identity() noexcept { return {identity.data(), identity_byt
 
 void log(log_level level, std::string_view message) {
   if (!log_enabled(level)) return;
-  line out;
-  out.add("tobi: ");
-  out.add(level_names[static_cast<std::size_t>(level)]);
-  if (identity_bytes != 0) {
-    out.add(log_identity());
-    out.add(": ");
-  }
-  out.add(message);
-  out.write();
+  constexpr std::string_view whole = "\n", cut = "...\n";
+  text_buffer<line_max, cut.size()> line;
+  line << "tobi: " << level_words[static_cast<std::size_t>(level)];
+  if (identity_bytes != 0) line.printable(log_identity()) << ": ";
+  line.printable(message).end(whole, cut).write_to(STDERR_FILENO);
 }
 
 void set_fatal_note(std::string_view note) { fatal_note_bytes = note.copy(fatal_note.data(), fatal_note.size()); }
@@ -123,6 +88,11 @@ void fatal(std::string_view message, int exit_status) {
 void fatal_everywhere(int rank, std::string_view message, int exit_status) {
   if (rank != 0) leave_the_word();
   fatal(message, exit_status);
+}
+
+void let_a_death_be_told() noexcept {
+  const timespec moment{0, 300'000'000};
+  nanosleep(&moment, nullptr);
 }
 
 void assertion_failed(const char* condition, const char* why, const char* file, int at_line) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages for people. Every line goes to standard error in one write, so that the lines of several
 // workers never interleave, and starts with "tobi: ".
 #pragma once
@@ -29,6 +30,10 @@ inline constexpr int exit_usage = 2;
 /// For what every rank of a job finds out by itself, such as a setting that cannot be served: rank 0 says it and ends
 /// the job, while the others wait; one that is still there after three seconds has no rank 0 that says it.
 [[noreturn]] void fatal_everywhere(int rank, std::string_view message, int exit_status);
+
+/// A peer seems to have died. The bootstrap knows of what, says so and ends this process; it has not where this
+/// returns, 0.3 s later.
+void let_a_death_be_told() noexcept;
 
 /// The number of this process among those that a launcher has started. Until it has an identity, what is fatal to it is
 /// most likely fatal to all: process 0 says so at once, and the others wait to be ended by their launcher.

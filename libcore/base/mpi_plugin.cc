@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "libcore/base/mpi_plugin.hpp"
 
 #include <dlfcn.h>
@@ -39,9 +40,9 @@ mpi_plugin load(const std::string& name, const std::string& library, int mode) {
   std::string last;
   for (const std::string& folder : folders()) {
     if (!folder.empty() && access((folder + file).c_str(), R_OK) != 0) continue;
-    p.handle = dlopen((folder + file).c_str(), mode);
-    if (p.handle != nullptr) return p;
-    last = dlerror();
+    p.code = shared_library(folder + file, mode);
+    if (p.code.is_open()) return p;
+    last = p.code.error();
   }
   p.error = "the plugin for " + library + " cannot be loaded (" + last + ")";
   return p;
@@ -60,8 +61,6 @@ const host_services& services() noexcept {
                                   [](const char* message, int exit_status) { fatal(message, exit_status); }};
   return mine;
 }
-
-void* mpi_plugin::find(const char* name) const noexcept { return handle == nullptr ? nullptr : dlsym(handle, name); }
 
 bool started_by_mpi() noexcept { return !library_of_launcher().empty(); }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI has no common binary interface, so what speaks MPI is compiled once for each library, as a plugin that is loaded
 // when a job asks for it. Which one is a matter of the launcher: its processes can only be joined by its own library.
 #pragma once
@@ -7,6 +8,7 @@
 
 #include "libcore/base/log.hpp"
 #include "libcore/base/settings.hpp"
+#include "libcore/base/shared_library.hpp"
 
 namespace tobi::base {
 
@@ -20,11 +22,11 @@ const host_services& services() noexcept;
 
 struct mpi_plugin {
   std::string library;  // "openmpi" or "mpich"
-  void* handle = nullptr;
+  shared_library code;
   std::string error;  // why it cannot be used, or ""
 
   /// An extern "C" function of the plugin, or null.
-  [[nodiscard]] void* find(const char* name) const noexcept;
+  [[nodiscard]] void* find(const char* name) const noexcept { return code.find(name); }
 };
 
 /// The plugin for the launcher that started this process, or for TOBI_MPI. Loaded once.

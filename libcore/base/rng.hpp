@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small seeded generator (splitmix64) for choices that need to be cheap and repeatable, not secret.
 #pragma once
 

@@ -1,4 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "libcore/base/settings.hpp"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -6,9 +9,11 @@
 #include <cstdlib>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <set>
 
-extern char** environ;
+#include "libcore/base/agreement.hpp"
+#include "libcore/base/setting_rules.hpp"
 
 namespace tobi::base {
 
@@ -48,254 +53,115 @@ constexpr names<log_level, 5> level_names{{{"error", log_level::error},
                                            {"debug", log_level::debug},
                                            {"trace", log_level::trace}}};
 
-// --- from text: each answers "" or what a good value is -----------------------------------------------
-
 template <class T, std::size_t N>
-std::string read_choice(std::string_view text, const names<T, N>& choices, T& into) {
-  std::string good;
-  for (const auto& [name, value] : choices) {
-    if (text == name) {
-      into = value;
-      return "";
-    }
-    good.append(good.empty() ? "one of " : ", ").append(name);
-  }
-  return good;
+constexpr choice<T> choice_of(T settings::*field, const names<T, N>& all) {
+  return {field, all};
 }
 
-std::string read_size(std::string_view text, std::size_t low, std::size_t high, std::size_t& into) {
-  std::uint64_t bytes = 0;
-  if (!parse_size(text, bytes) || bytes < low || bytes > high) {
-    return "a size from " + format_size(low) + " to " + format_size(high) + ", such as " + format_size(low * 4);
-  }
-  into = bytes;
-  return "";
-}
-
-// Blocks are found by shifts and masks: another size would be a wrong result, so it is refused.
-std::string read_power_of_two(std::string_view text, std::size_t low, std::size_t high, std::size_t& into) {
-  std::uint64_t bytes = 0;
-  if (!parse_size(text, bytes) || bytes < low || bytes > high || (bytes & (bytes - 1)) != 0) {
-    return "a power of two from " + format_size(low) + " to " + format_size(high);
-  }
-  into = bytes;
-  return "";
-}
-
-template <class T>
-std::string read_number(std::string_view text, T low, T high, T& into) {
-  T n = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc{} || end != text.data() + text.size() || n < low || n > high) {
-    return "a number from " + std::to_string(low) + " to " + std::to_string(high);
-  }
-  into = n;
-  return "";
-}
-
-std::string read_deque_size(std::string_view text, std::size_t& into) {
-  std::uint64_t n = 0;
-  if (!parse_size(text, n) || n < 256 || n > 16 * mib) return "a number of nested forks from 256 to 16M";
-  into = n;
-  return "";
-}
-
-// --- to text: as a user would type it -----------------------------------------------------------------
-
-template <class T, std::size_t N>
-std::string name_of(const names<T, N>& choices, T value) {
-  for (const auto& [name, candidate] : choices) {
-    if (candidate == value) return std::string(name);
-  }
-  return "";
-}
-
-// --- the table ----------------------------------------------------------------------------------------
-
-struct row {
-  std::string_view name, type, choices, help;
-  std::string (*read)(std::string_view text, settings& into);
-  std::string (*write)(const settings& from);
-};
-
-constexpr row table[] = {
-    {"TOBI_WORKERS", "integer", "1..65535", "how many worker processes to run on this machine",
-     [](std::string_view t, settings& s) { return read_number(t, 1, 65535, s.workers); },
-     [](const settings& s) { return s.workers == 0 ? "one a core" : std::to_string(s.workers); }},
+// Given is also what decides whether a task can run somewhere (how deeply it may nest, how much it may check out): it
+// must not depend on where it runs. Offered is what names a part of a machine.
+constexpr setting table[] = {
+    {"TOBI_WORKERS", agreement::offered, number<int>{&settings::workers, 1, 65535, "one a core"},
+     "how many worker processes to run on this machine"},
     // The registry of transports knows the names, and checks this one when a job starts.
-    {"TOBI_TRANSPORT", "name", "", "what moves the bytes between workers",
-     [](std::string_view t, settings& s) -> std::string {
-       if (t.empty()) return "auto or the name of a transport (tobi-info lists them)";
-       s.transport = t;
-       return "";
-     },
-     [](const settings& s) { return s.transport; }},
-    {"TOBI_NODES", "integer", "1..65535",
-     "treat this machine's workers as so many nodes, with the network between them",
-     [](std::string_view t, settings& s) { return read_number(t, 1, 65535, s.nodes); },
-     [](const settings& s) { return s.nodes == 0 ? "as they are" : std::to_string(s.nodes); }},
-    {"TOBI_BOOTSTRAP", "choice", "auto|fork|pmix|mpi", "who says which processes are in the job",
-     [](std::string_view t, settings& s) -> std::string {
-       if (t != "auto" && t != "fork" && t != "pmix" && t != "mpi") return "one of auto, fork, pmix, mpi";
-       s.bootstrap = t;
-       return "";
-     },
-     [](const settings& s) { return s.bootstrap; }},
-    {"TOBI_WRAP", "name", "", "decorators around the transport: stats, trace, fault, with commas between",
-     [](std::string_view t, settings& s) -> std::string {
-       s.wrap = t;
-       return "";
-     },
-     [](const settings& s) { return s.wrap; }},
-    {"TOBI_FAULT", "name", "",
-     "what the decorator fault does, such as again=N, delay=US, lose=RANK@N, with commas between",
-     [](std::string_view t, settings& s) -> std::string {
-       s.fault = t;
-       return "";
-     },
-     [](const settings& s) { return s.fault; }},
-    {"TOBI_OFI_PROVIDER", "name", "", "libfabric provider, such as tcp or verbs;ofi_rxm (tobi-info lists them)",
-     [](std::string_view t, settings& s) -> std::string {
-       s.ofi_provider = t;
-       return "";
-     },
-     [](const settings& s) { return s.ofi_provider.empty() ? "the best that can serve" : s.ofi_provider; }},
-    {"TOBI_OFI_DOMAIN", "name", "",
-     "the provider's domain, such as eth0 or mlx5_0; a list is dealt to the ranks in turn",
-     [](std::string_view t, settings& s) -> std::string {
-       s.ofi_domain = t;
-       return "";
-     },
-     [](const settings& s) { return s.ofi_domain.empty() ? "the provider's first" : s.ofi_domain; }},
-    {"TOBI_OFI_PROGRESS", "choice", "auto|manual|thread",
-     "who moves a provider that was measured not to move by itself; manual: workers, without a measurement",
-     [](std::string_view t, settings& s) { return read_choice(t, progress_names, s.ofi_progress); },
-     [](const settings& s) { return name_of(progress_names, s.ofi_progress); }},
-    {"TOBI_AMO_SERVER", "choice", "auto|native|inline|thread|worker",
-     "who executes atomics: the fabric (native), the target's worker, a thread of it, or one worker of each node",
-     [](std::string_view t, settings& s) { return read_choice(t, amo_names, s.amo_server); },
-     [](const settings& s) { return name_of(amo_names, s.amo_server); }},
-    {"TOBI_VERBS_DEVICE", "name", "", "RDMA device, such as mlx5_0 (tobi-info lists them)",
-     [](std::string_view t, settings& s) -> std::string {
-       s.verbs_device = t;
-       return "";
-     },
-     [](const settings& s) { return s.verbs_device.empty() ? "the nearest usable one" : s.verbs_device; }},
-    {"TOBI_VERBS_PORT", "integer", "1..255", "port of the RDMA device",
-     [](std::string_view t, settings& s) { return read_number(t, 1, 255, s.verbs_port); },
-     [](const settings& s) { return s.verbs_port == 0 ? "the first active one" : std::to_string(s.verbs_port); }},
-    {"TOBI_VERBS_GID_INDEX", "integer", "0..255", "index in the port's table of addresses (GIDs)",
-     [](std::string_view t, settings& s) { return read_number(t, 0, 255, s.verbs_gid_index); },
-     [](const settings& s) {
-       return s.verbs_gid_index < 0 ? "RoCE v2, IPv4 first" : std::to_string(s.verbs_gid_index);
-     }},
-    {"TOBI_VERBS_CONNECTIONS", "integer", "1..65535", "queue pairs that a worker opens before it closes old ones",
-     [](std::string_view t, settings& s) { return read_number(t, 1, 65535, s.verbs_connections); },
-     [](const settings& s) { return std::to_string(s.verbs_connections); }},
-    {"TOBI_MPI", "choice", "auto|openmpi|mpich", "which MPI library's launcher has started this program",
-     [](std::string_view t, settings& s) -> std::string {
-       if (t != "auto" && t != "openmpi" && t != "mpich") return "one of auto, openmpi, mpich";
-       s.mpi = t;
-       return "";
-     },
-     [](const settings& s) { return s.mpi; }},
-    {"TOBI_SIM", "name", "", "modes of the simulated transport, such as manual,depth1,nochain (sim.hpp has them)",
-     [](std::string_view t, settings& s) -> std::string {
-       s.sim = t;
-       return "";
-     },
-     [](const settings& s) { return s.sim; }},
-    {"TOBI_SIM_SEED", "integer", "0..18446744073709551615", "seed of the simulated transport",
-     [](std::string_view t, settings& s) {
-       return read_number(t, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), s.sim_seed);
-     },
-     [](const settings& s) { return std::to_string(s.sim_seed); }},
-    {"TOBI_SCHED", "choice", "continuation_greedy|continuation_stalling|child_full|child_rtc",
-     "what is stolen (continuations or children), and what a join does that must wait",
-     [](std::string_view t, settings& s) { return read_choice(t, sched_names, s.sched); },
-     [](const settings& s) { return name_of(sched_names, s.sched); }},
-    {"TOBI_DEQUE", "choice", "steal_word|the", "the protocol between victim and thieves",
-     [](std::string_view t, settings& s) { return read_choice(t, deque_names, s.deque); },
-     [](const settings& s) { return name_of(deque_names, s.deque); }},
-    {"TOBI_VICTIMS", "choice", "near|uniform",
-     "whom an idle worker asks for work: near workers more often, or all alike",
-     [](std::string_view t, settings& s) { return read_choice(t, victim_names, s.victims); },
-     [](const settings& s) { return name_of(victim_names, s.victims); }},
-    {"TOBI_STACK_SIZE", "size", "64K..128M",
-     "a worker's uni-address region, the stacks of its nested tasks; rounded up to 64K",
-     [](std::string_view t, settings& s) {
-       s.stack_given = true;
-       std::string good = read_size(t, stack_unit, 128 * mib, s.stack_bytes);
-       s.stack_bytes = (s.stack_bytes + stack_unit - 1) / stack_unit * stack_unit;
-       return good;
-     },
-     [](const settings& s) { return format_size(s.stack_bytes); }},
-    {"TOBI_TASK_STACK_SIZE", "size", "16K..1G", "stack of each task that has begun, with TOBI_SCHED=child_full",
-     [](std::string_view t, settings& s) { return read_size(t, 16 * kib, gib, s.task_stack_bytes); },
-     [](const settings& s) { return format_size(s.task_stack_bytes); }},
-    {"TOBI_HEAP_SIZE", "size", "16M..64G", "a worker's registered heap: address space, memory when it is used",
-     [](std::string_view t, settings& s) {
-       s.heap_given = true;
-       return read_size(t, 16 * mib, 64 * gib, s.heap_bytes);
-     },
-     [](const settings& s) { return format_size(s.heap_bytes); }},
-    {"TOBI_DEQUE_SIZE", "integer", "256..16M", "how many forks may be nested on one worker",
-     [](std::string_view t, settings& s) { return read_deque_size(t, s.deque_entries); },
-     [](const settings& s) { return format_size(s.deque_entries); }},
-    {"TOBI_LOCAL_COLLECTION", "flag", "0|1|off|on|false|true",
-     "the owner finds what others have freed; 0: they take a lock and put it into its queue",
-     [](std::string_view t, settings& s) { return read_choice(t, flag_names, s.local_collection); },
-     [](const settings& s) { return name_of(flag_names, s.local_collection); }},
-    {"TOBI_CACHE_POLICY", "choice", "none|write_through|write_back|write_back_lazy",
-     "when what a task wrote to global memory of other nodes goes there",
-     [](std::string_view t, settings& s) { return read_choice(t, cache_names, s.caching); },
-     [](const settings& s) { return name_of(cache_names, s.caching); }},
-    {"TOBI_CACHE_SIZE", "size", "4K..64G", "a worker's cache of global memory of other nodes",
-     [](std::string_view t, settings& s) { return read_size(t, 4 * kib, 64 * gib, s.cache_bytes); },
-     [](const settings& s) { return format_size(s.cache_bytes); }},
-    {"TOBI_BLOCK_SIZE", "size", "4K..1G", "unit of global memory that is mapped and distributed; a power of two",
-     [](std::string_view t, settings& s) { return read_power_of_two(t, 4 * kib, gib, s.block_bytes); },
-     [](const settings& s) { return format_size(s.block_bytes); }},
-    {"TOBI_SUB_BLOCK_SIZE", "size", "8..1G", "unit of global memory that is fetched, at most a block; a power of two",
-     [](std::string_view t, settings& s) { return read_power_of_two(t, 8, gib, s.sub_block_bytes); },
-     [](const settings& s) { return format_size(s.sub_block_bytes); }},
-    {"TOBI_GLOBAL_SIZE", "size", "1M..64T", "addresses for what all workers allocate together",
-     [](std::string_view t, settings& s) { return read_size(t, mib, 64 * 1024 * gib, s.global_bytes); },
-     [](const settings& s) { return format_size(s.global_bytes); }},
-    {"TOBI_MAP_LIMIT", "integer", "8..1000000000", "kernel mappings that the global memory may make",
-     [](std::string_view t, settings& s) { return read_number<std::size_t>(t, 8, 1'000'000'000, s.map_limit); },
-     [](const settings& s) { return s.map_limit == 0 ? "half of vm.max_map_count" : std::to_string(s.map_limit); }},
-    {"TOBI_DEBUG_GLOBAL", "flag", "0|1|off|on|false|true",
-     "report checkouts of global memory that overlap at the same time, one of them for writing",
-     [](std::string_view t, settings& s) { return read_choice(t, flag_names, s.debug_global); },
-     [](const settings& s) { return name_of(flag_names, s.debug_global); }},
-    {"TOBI_PIN", "choice", "auto|none", "bind each worker to a core, where there are enough cores",
-     [](std::string_view t, settings& s) { return read_choice(t, pin_names, s.pin); },
-     [](const settings& s) { return name_of(pin_names, s.pin); }},
-    {"TOBI_STATS", "flag", "0|1|off|on|false|true", "count forks too, and print the statistics at the end",
-     [](std::string_view t, settings& s) { return read_choice(t, flag_names, s.stats); },
-     [](const settings& s) { return name_of(flag_names, s.stats); }},
-    {"TOBI_TRACE", "name", "", "write what each worker did, and when, to this file (Perfetto and tobi-report open it)",
-     [](std::string_view t, settings& s) -> std::string {
-       if (t.empty()) return "the name of a file";
-       s.trace = t;
-       return "";
-     },
-     [](const settings& s) { return s.trace; }},
-    {"TOBI_TRACE_SIZE", "size", "4K..16G",
-     "memory of a worker for what TOBI_TRACE records; when it is full the oldest goes",
-     [](std::string_view t, settings& s) { return read_size(t, 4 * kib, 16 * gib, s.trace_bytes); },
-     [](const settings& s) { return format_size(s.trace_bytes); }},
-    {"TOBI_DEBUG_MIGRATE", "flag", "0|1|off|on|false|true",
-     "move the continuation at every fork, to find pointers into other tasks' stacks",
-     [](std::string_view t, settings& s) { return read_choice(t, flag_names, s.debug_migrate); },
-     [](const settings& s) { return name_of(flag_names, s.debug_migrate); }},
-    {"TOBI_LOG", "choice", "error|warn|info|debug|trace", "what is said on standard error",
-     [](std::string_view t, settings& s) { return read_choice(t, level_names, s.log); },
-     [](const settings& s) { return name_of(level_names, s.log); }},
+    {"TOBI_TRANSPORT", agreement::given,
+     name{&settings::transport, "auto or the name of a transport (tobi-info lists them)"},
+     "what moves the bytes between workers"},
+    {"TOBI_NODES", agreement::given, number<int>{&settings::nodes, 1, 65535, "as they are"},
+     "treat this machine's workers as so many nodes, with the network between them"},
+    {"TOBI_BOOTSTRAP", agreement::own, one_of{&settings::bootstrap, "auto|fork|pmix|mpi"},
+     "who says which processes are in the job"},
+    {"TOBI_WRAP", agreement::offered, name{&settings::wrap},
+     "decorators around the transport: stats, trace, fault, with commas between"},
+    {"TOBI_FAULT", agreement::offered, name{&settings::fault},
+     "what the decorator fault does, such as again=N, delay=US, lose=RANK@N, with commas between"},
+    {"TOBI_OFI_PROVIDER", agreement::given, name{&settings::ofi_provider, "", "the best that can serve"},
+     "libfabric provider, such as tcp or verbs;ofi_rxm (tobi-info lists them)"},
+    {"TOBI_OFI_DOMAIN", agreement::offered, name{&settings::ofi_domain, "", "the provider's first"},
+     "the provider's domain, such as eth0 or mlx5_0; a list is dealt to the ranks in turn"},
+    {"TOBI_OFI_PROGRESS", agreement::given, choice_of(&settings::ofi_progress, progress_names),
+     "who moves a provider that was measured not to move by itself; manual: workers, without a measurement"},
+    {"TOBI_AMO_SERVER", agreement::given, choice_of(&settings::amo_server, amo_names),
+     "who executes atomics: the fabric (native), the target's worker, a thread of it, or one worker of each node"},
+    {"TOBI_VERBS_DEVICE", agreement::offered, name{&settings::verbs_device, "", "the nearest usable one"},
+     "RDMA device, such as mlx5_0 (tobi-info lists them)"},
+    {"TOBI_VERBS_PORT", agreement::offered, number<int>{&settings::verbs_port, 1, 255, "the first active one"},
+     "port of the RDMA device"},
+    {"TOBI_VERBS_GID_INDEX", agreement::offered, number<int>{&settings::verbs_gid_index, 0, 255, "RoCE v2, IPv4 first"},
+     "index in the port's table of addresses (GIDs)"},
+    {"TOBI_VERBS_SL", agreement::offered, number<int>{&settings::verbs_sl, 0, 15},
+     "InfiniBand service level of the packets, where the fabric's routing wants one"},
+    {"TOBI_VERBS_TRAFFIC_CLASS", agreement::offered, number<int>{&settings::verbs_traffic_class, 0, 255},
+     "traffic class of packets with a global header (RoCE): 4 x DSCP"},
+    {"TOBI_VERBS_PKEY_INDEX", agreement::offered, number<int>{&settings::verbs_pkey_index, 0, 65535},
+     "index in the port's table of partition keys"},
+    {"TOBI_VERBS_CONNECTIONS", agreement::offered, number<int>{&settings::verbs_connections, 1, 65535},
+     "queue pairs that a worker opens before it closes old ones"},
+    {"TOBI_MPI", agreement::given, one_of{&settings::mpi, "auto|openmpi|mpich"},
+     "which MPI library's launcher has started this program"},
+    {"TOBI_SIM", agreement::given, name{&settings::sim},
+     "modes of the simulated transport, such as manual,depth1,nochain (sim.hpp has them)"},
+    {"TOBI_SIM_SEED", agreement::given,
+     number<std::uint64_t>{&settings::sim_seed, 0, std::numeric_limits<std::uint64_t>::max()},
+     "seed of the simulated transport"},
+    {"TOBI_SCHED", agreement::given, choice_of(&settings::sched, sched_names),
+     "what is stolen (continuations or children), and what a join does that must wait"},
+    {"TOBI_DEQUE", agreement::given, choice_of(&settings::deque, deque_names),
+     "the protocol between victim and thieves"},
+    {"TOBI_VICTIMS", agreement::offered, choice_of(&settings::victims, victim_names),
+     "whom an idle worker asks for work: near workers more often, or all alike"},
+    {"TOBI_STACK_SIZE", agreement::given,
+     size{&settings::stack_bytes, stack_unit, 128 * mib, sized::bytes, &settings::stack_given, stack_unit},
+     "a worker's uni-address region, the stacks of its nested tasks; rounded up to 64K"},
+    {"TOBI_TASK_STACK_SIZE", agreement::given, size{&settings::task_stack_bytes, 16 * kib, gib},
+     "stack of each task that has begun, with TOBI_SCHED=child_full"},
+    {"TOBI_HEAP_SIZE", agreement::given,
+     size{&settings::heap_bytes, 16 * mib, 64 * gib, sized::bytes, &settings::heap_given},
+     "a worker's registered heap: address space, memory when it is used"},
+    {"TOBI_DEQUE_SIZE", agreement::given, size{&settings::deque_entries, 256, 16 * mib, sized::forks},
+     "how many forks may be nested on one worker"},
+    {"TOBI_LOCAL_COLLECTION", agreement::given, choice_of(&settings::local_collection, flag_names),
+     "the owner finds what others have freed; 0: they take a lock and put it into its queue"},
+    {"TOBI_CACHE_POLICY", agreement::given, choice_of(&settings::caching, cache_names),
+     "when what a task wrote to global memory of other nodes goes there"},
+    {"TOBI_CACHE_SIZE", agreement::given, size{&settings::cache_bytes, 4 * kib, 64 * gib},
+     "a worker's cache of global memory of other nodes"},
+    {"TOBI_BLOCK_SIZE", agreement::given, size{&settings::block_bytes, 4 * kib, gib, sized::blocks},
+     "unit of global memory that is mapped and distributed; a power of two"},
+    {"TOBI_SUB_BLOCK_SIZE", agreement::given, size{&settings::sub_block_bytes, 8, gib, sized::blocks},
+     "unit of global memory that is fetched, at most a block; a power of two"},
+    {"TOBI_GLOBAL_SIZE", agreement::given, size{&settings::global_bytes, mib, 64 * 1024 * gib},
+     "addresses for what all workers allocate together"},
+    {"TOBI_MAP_LIMIT", agreement::offered,
+     number<std::uint64_t>{&settings::map_limit, 8, 1'000'000'000, "half of vm.max_map_count"},
+     "kernel mappings that the global memory may make"},
+    {"TOBI_DEBUG_GLOBAL", agreement::given, choice_of(&settings::debug_global, flag_names),
+     "report checkouts of global memory that overlap at the same time, one of them for writing"},
+    {"TOBI_PIN", agreement::offered, choice_of(&settings::pin, pin_names),
+     "bind each worker to a core, where there are enough cores"},
+    {"TOBI_STATS", agreement::given, choice_of(&settings::stats, flag_names),
+     "count forks too, and print the statistics at the end"},
+    {"TOBI_TRACE", agreement::own, name{&settings::trace, "the name of a file"},
+     "write what each worker did, and when, to this file (Perfetto and tobi-report open it)"},
+    {"TOBI_TRACE_SIZE", agreement::given, size{&settings::trace_bytes, 4 * kib, 16 * gib},
+     "memory of a worker for what TOBI_TRACE records; when it is full the oldest goes"},
+    {"TOBI_DEBUG_MIGRATE", agreement::given, choice_of(&settings::debug_migrate, flag_names),
+     "move the continuation at every fork, to find pointers into other tasks' stacks"},
+    {"TOBI_LOG", agreement::own, choice_of(&settings::log, level_names), "what is said on standard error"},
 };
 
-const char* in_environment(const row& r) { return std::getenv(std::string(r.name).c_str()); }
+const char* in_environment(const setting& r) { return std::getenv(std::string(r.name).c_str()); }
+
+// What SAID, of said_settings(), has for R.
+std::optional<std::string_view> value_in(std::string_view said, const setting& r) {
+  while (!said.empty() && said.front() != '\0') {
+    const std::size_t end = std::min(said.find('\0'), said.size());
+    const std::string_view entry = said.substr(0, end);
+    if (entry.substr(0, entry.find('=')) == r.name) return entry.substr(std::min(r.name.size() + 1, entry.size()));
+    said.remove_prefix(std::min(end + 1, said.size()));
+  }
+  return std::nullopt;
+}
 
 // Nobody wants to read back a megabyte that a script has put there.
 std::string quoted(std::string_view text) {
@@ -324,9 +190,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string_view nearest_name(std::string_view name) {
   constexpr std::size_t readable = 64;  // of a name that is longer, the start decides
   const std::string_view start = name.substr(0, readable);
-  return std::min_element(
-             std::begin(table), std::end(table),
-             [&](const row& a, const row& b) { return edit_distance(a.name, start) < edit_distance(b.name, start); })
+  return std::min_element(std::begin(table), std::end(table),
+                          [&](const setting& a, const setting& b) {
+                            return edit_distance(a.name, start) < edit_distance(b.name, start);
+                          })
       ->name;
 }
 
@@ -336,7 +203,7 @@ void warn_of_unknown_names() {
     const std::string_view entry = *e;
     const std::string_view name = entry.substr(0, entry.find('='));
     if (!name.starts_with("TOBI_")) continue;
-    if (std::any_of(std::begin(table), std::end(table), [&](const row& r) { return r.name == name; })) continue;
+    if (std::any_of(std::begin(table), std::end(table), [&](const setting& r) { return r.name == name; })) continue;
     if (!told.emplace(name).second) continue;
     log(log_level::warn, quoted(name) + " is no setting and has no effect; the nearest one is " +
                              std::string(nearest_name(name)) + " (tobi-info --settings lists all).");
@@ -347,7 +214,7 @@ void warn_of_unknown_names() {
 
 settings read_settings() {
   settings in_force;
-  for (const row& r : table) {
+  for (const setting& r : table) {
     const char* text = in_environment(r);
     if (text == nullptr) continue;
     const std::string wanted = r.read(text, in_force);
@@ -361,11 +228,49 @@ settings read_settings() {
 std::vector<setting_row> settings_table() {
   const settings in_force = read_settings();
   std::vector<setting_row> rows;
-  for (const row& r : table) {
-    rows.push_back({r.name, r.type, r.choices, r.help, r.write(settings{}), r.write(in_force),
+  for (const setting& r : table) {
+    rows.push_back({r.name, r.agrees, r.type(), r.choices(), r.help, r.write(settings{}), r.write(in_force),
                     in_environment(r) != nullptr ? "environment" : "default"});
   }
   return rows;
+}
+
+std::string said_settings() {
+  std::string said;
+  for (const setting& r : table) {
+    const char* text = in_environment(r);
+    if (text == nullptr || r.agrees == agreement::own) continue;
+    said.append(r.name).append("=").append(text).push_back('\0');
+  }
+  said.push_back('\0');
+  return said;
+}
+
+std::string contradiction(std::string_view first, std::string_view theirs, const std::string& first_name,
+                          const std::string& their_name) {
+  settings at_first;
+  settings there;
+  for (const setting& r : table) {
+    const std::optional<std::string_view> said = value_in(theirs, r);
+    const std::optional<std::string_view> given = value_in(first, r);
+    if (r.agrees != agreement::given || !said) continue;
+    // Values are compared as they are understood: 64M is 65536K.
+    (void)r.read(*said, there);
+    if (given) (void)r.read(*given, at_first);
+    if (r.write(there) == r.write(at_first)) continue;
+    return std::string(r.name) + " is " + r.write(there) + " on " + their_name + ", and on " + first_name + " it is " +
+           r.write(at_first) + (given ? "" : ", the default") +
+           "; all ranks need the same: set it for rank 0 alone, which gives it to the others, or alike on all nodes.";
+  }
+  return "";
+}
+
+void take_settings(std::string_view first, settings& mine) {
+  for (const setting& r : table) {
+    const std::optional<std::string_view> said = value_in(first, r);
+    if (!said || (r.agrees == agreement::offered && in_environment(r) != nullptr)) continue;
+    (void)r.read(*said, mine);  // rank 0 has checked it
+  }
 }
 
 bool parse_size(std::string_view text, std::uint64_t& bytes) noexcept {
@@ -389,6 +294,11 @@ bool parse_size(std::string_view text, std::uint64_t& bytes) noexcept {
   return true;
 }
 
+std::string format_hex(std::uint64_t n) {
+  char digits[20];
+  return "0x" + std::string(digits, std::to_chars(digits, digits + sizeof digits, n, 16).ptr);
+}
+
 std::string format_size(std::uint64_t bytes) {
   constexpr std::string_view letters = "KMGT";
   std::size_t unit = 0;
@@ -400,13 +310,8 @@ std::string format_size(std::uint64_t bytes) {
 }
 
 std::string dealt(const std::string& list, int rank) {
-  std::vector<std::string> names;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', at), list.size());
-    names.push_back(list.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return names[static_cast<std::size_t>(rank) % names.size()];
+  const std::vector<std::string_view> names = split(list);
+  return std::string(names[static_cast<std::size_t>(rank) % names.size()]);
 }
 
 }  // namespace tobi::base

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one table of settings: every TOBI_* environment variable, its type, its default, its help.
 // Read by the first process, before any worker exists; bad values end the program with one
 // sentence and status 2, unknown TOBI_* names draw a warning with the nearest known name.
@@ -34,7 +35,7 @@ struct settings {
   std::string bootstrap = "auto";  // auto, or who says which processes are in the job
   std::string transport = "auto";  // auto, or a name of the registry
   std::string wrap;                // decorators around the transport, with commas
-  std::string fault;               // what wrap/fault injects
+  std::string fault;               // what the decorator fault injects
   std::string ofi_domain;          // "": the provider's first
   std::string ofi_provider;        // "": the best one that can serve
   progress_mode ofi_progress = progress_mode::automatic;
@@ -42,6 +43,9 @@ struct settings {
   std::string verbs_device;                     // "": the usable one that is nearest to this worker
   int verbs_port = 0;                           // 0: the first active one
   int verbs_gid_index = -1;                     // -1: RoCE v2, IPv4 if there is one
+  int verbs_sl = 0;                             // service level, of InfiniBand; 0..15
+  int verbs_traffic_class = 0;                  // of packets with a global header: DSCP and ECN over RoCE
+  int verbs_pkey_index = 0;                     // in the port's table of partition keys
   int verbs_connections = 256;                  // queue pairs that one worker opens before it closes old ones
   std::string mpi = "auto";                     // auto, openmpi, mpich
   std::string sim;                              // modes of the simulated transport, with commas
@@ -75,11 +79,20 @@ struct settings {
   return kind == sched_kind::child_full || kind == sched_kind::child_rtc;
 }
 
+/// Who decides about a setting where a launcher has started several processes. Each reads an environment of its own,
+/// and a launcher may have given the user's to some nodes only. Not settled by this are forked workers: they have one.
+enum class agreement : std::uint8_t {
+  given,    // rank 0, for all: protocols, addresses or what a task may do depend on it. Who says otherwise is refused
+  offered,  // rank 0, for processes that do not say: machines may differ in it
+  own       // each process: it is needed before others are known, or looked at on one rank alone
+};
+
 /// One row of the table, for tobi-info and for messages.
 struct setting_row {
-  std::string_view name;      // "TOBI_WORKERS"
+  std::string_view name;  // "TOBI_WORKERS"
+  agreement agrees;
   std::string_view type;      // "integer", "size", "choice", "flag", "name"
-  std::string_view choices;   // "steal_word|the", or "1..65535"; "" where another part of the program knows them
+  std::string choices;        // "steal_word|the", or "1..65535"; "" where another part of the program knows them
   std::string_view help;      // one line
   std::string default_value;  // as a user would type it, or what it means
   std::string value;          // in force, likewise
@@ -97,6 +110,8 @@ struct setting_row {
 [[nodiscard]] bool parse_size(std::string_view text, std::uint64_t& bytes) noexcept;
 /// Bytes as a user would type them: 67108864 to "64M".
 [[nodiscard]] std::string format_size(std::uint64_t bytes);
+/// "0x2000".
+[[nodiscard]] std::string format_hex(std::uint64_t n);
 /// The entry of a LIST "a,b,c" that is RANK's turn.
 [[nodiscard]] std::string dealt(const std::string& list, int rank);
 

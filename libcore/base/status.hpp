@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Error classes of the whole project: an error is named by what died, so that a caller can tell
 // what is left to work with (the classes of UCX's status.h, reduced to the ones we act on).
 #pragma once

@@ -1,9 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "libcore/job/global.hpp"
 
 #include <unistd.h>
 
+#include <bit>
+#include <type_traits>
+
 #include "libcore/base/log.hpp"
-#include "libcore/task/worker.hpp"
+#include "libcore/sched/worker.hpp"
 
 namespace tobi::job {
 
@@ -33,28 +37,26 @@ global::global(const base::settings& in_force, int size, std::uint64_t region_by
 global::~global() { pgas::set_current(nullptr); }
 
 void global::start(const alloc::segment& memory, alloc::heap& heap, tasks::fabric& net, global_words& words,
-                   std::uint64_t objects_from, tasks::steal_window& window, std::function<void()> barrier,
-                   std::string unusable) {
+                   std::uint64_t objects_from, tasks::steal_window& window, assembly& together, std::string unusable) {
   words_ = &words;
   net_ = &net;
-  barrier_ = std::move(barrier);
+  heap_ = &heap;
+  together_ = &together;
   const transports::memory region = memory.heap_memory();
   const transports::capabilities& caps = net.transport().caps();
-  if (caps.alignment > 1 && unusable.empty()) {
-    unusable = std::string(net.transport().name()) + " moves whole words only, and the cache writes bytes.";
-  }
   objects_ = std::make_unique<alloc::remote_objects>(heap);
-  homes_ = std::make_unique<pgas::homes>(net.size(), region.bytes, objects_from, view_.bytes(), settings_.block_bytes);
-  remote_ = std::make_unique<pgas::remote>(net.transport(), net.size(), [&net](int rank) { return net.heap(rank); });
+  homes_ = std::make_unique<pgas::homes>(net.size(), region.bytes, objects_from, view_.bytes(), settings_.block_bytes,
+                                         [this](int rank, std::uint32_t slot) { return home_of(rank, slot); });
+  batch_ = std::make_unique<tasks::batch>(net);
 
   pgas::memory_parts parts;
   parts.caching.addresses = &view_;
   parts.caching.where = homes_.get();
-  parts.caching.net = remote_.get();
+  parts.caching.net = batch_.get();
   parts.caching.rank = net.rank();
   parts.caching.own_region = static_cast<std::byte*>(region.base);
   parts.caching.own_fd = region.fd;
-  parts.caching.region_here = [this, &net](int rank) { return net.transport().map(remote_->region(rank)); };
+  parts.caching.region_here = [&net](int rank) { return net.transport().map(net.heap(rank)); };
   const std::size_t block = settings_.block_bytes;
   parts.caching.take_pool = [&heap, block](std::size_t bytes) {
     return static_cast<std::byte*>(heap.allocate(bytes, block));
@@ -72,6 +74,7 @@ void global::start(const alloc::segment& memory, alloc::heap& heap, tasks::fabri
     return limit != 0 ? std::min(limit, left) : std::min(kernel / 2, left);
   };
   parts.size = net.size();
+  parts.region_bytes = region.bytes;
   parts.objects = objects_.get();
   parts.take = [&heap](std::size_t bytes, std::size_t alignment) { return heap.allocate(bytes, alignment); };
   parts.give_back = [&heap](void* at) { heap.deallocate(at); };
@@ -82,22 +85,79 @@ void global::start(const alloc::segment& memory, alloc::heap& heap, tasks::fabri
   parts.measure = settings_.stats;
   parts.watch = settings_.debug_global;
   parts.must_poll = tasks::worker::must_poll(caps);
-  parts.gather = [this](const pgas::gathered_words& mine) { return gather(mine); };
+  parts.agree = [this](const pgas::extremes& mine, bool frees) { return agree(mine, frees); };
+  parts.everybody = [this] { return everybody(); };
+  parts.keep_home = [this](std::uint32_t slot, std::uint64_t home) { keep_home(slot, home); };
   parts.inside_task = [] { return tasks::this_worker().inside_task(); };
   parts.unusable = std::move(unusable);
   memory_ = std::make_unique<pgas::memory>(parts);
   pgas::set_current(memory_.get());
 }
 
-// Everybody's words lie at the same offset. The second barrier: nobody writes the next ones while these are read.
-std::vector<pgas::gathered_words> global::gather(const pgas::gathered_words& mine) {
-  words_->gathered = mine;
-  const std::uint64_t at = net_->here(&words_->gathered).offset();
-  barrier_();
-  std::vector<pgas::gathered_words> all(static_cast<std::size_t>(net_->size()));
-  for (int r = 0; r < net_->size(); ++r) net_->get({r, at}, &all[static_cast<std::size_t>(r)], sizeof mine);
-  barrier_();
+// A place in the pieces that hold the homes of higher slots.
+namespace {
+struct home_place {
+  std::uint32_t piece;
+  std::uint32_t index;
+};
+home_place place_of_home(std::uint32_t slot) noexcept {
+  const auto piece = static_cast<std::uint32_t>(std::bit_width(slot / global_words::first_homes)) - 1;
+  return {piece, slot - (global_words::first_homes << piece)};
+}
+}  // namespace
+
+pgas::extremes global::agree(const pgas::extremes& mine, bool frees) {
+  static_assert(sizeof mine <= combined_max && std::is_trivially_copyable_v<pgas::extremes>);
+  together_->enter(frees ? call::free_all : call::allocate_all);
+  words_->gathered = mine.least;
+  pgas::extremes all = mine;
+  together_->combine(&all, sizeof all, [](void* into, const void* from) {
+    static_cast<pgas::extremes*>(into)->add(*static_cast<const pgas::extremes*>(from));
+  });
   return all;
+}
+
+// Everybody's words lie at the same offset. The barrier: nobody ends the job while these are read.
+std::vector<pgas::gathered_words> global::everybody() {
+  const std::uint64_t at = net_->here(&words_->gathered).offset();
+  std::vector<pgas::gathered_words> all(static_cast<std::size_t>(net_->size()));
+  for (int r = 0; r < net_->size(); ++r) net_->get({r, at}, &all[static_cast<std::size_t>(r)], sizeof all[0]);
+  together_->barrier();
+  return all;
+}
+
+void global::keep_home(std::uint32_t slot, std::uint64_t home) {
+  if (slot < global_words::first_homes) {
+    words_->homes[slot] = home;
+    return;
+  }
+  const home_place at = place_of_home(slot);
+  if (at.piece >= global_words::more_homes) {
+    base::fatal("more than 67 million allocations that all workers have made together are alive.");
+  }
+  std::uint64_t& piece = words_->homes_in[at.piece];
+  if (piece == 0) {
+    void* made =
+        heap_->allocate(sizeof home * (std::size_t{global_words::first_homes} << at.piece), alignof(std::uint64_t));
+    if (made == nullptr)
+      base::fatal("the registered heap is full: no room to say where global memory is; raise TOBI_HEAP_SIZE.");
+    piece = net_->here(made).offset();
+  }
+  static_cast<std::uint64_t*>(net_->local({net_->rank(), piece}))[at.index] = home;
+}
+
+// What a rank has kept is there as long as the allocation is: all have met between.
+std::uint64_t global::home_of(int rank, std::uint32_t slot) {
+  std::uint64_t home = 0;
+  if (slot < global_words::first_homes) {
+    net_->get({rank, net_->here(&words_->homes[slot]).offset()}, &home, sizeof home);
+    return home;
+  }
+  const home_place at = place_of_home(slot);
+  std::uint64_t piece = 0;
+  net_->get({rank, net_->here(&words_->homes_in[at.piece]).offset()}, &piece, sizeof piece);
+  net_->get({rank, piece + at.index * sizeof home}, &home, sizeof home);
+  return home;
 }
 
 }  // namespace tobi::job

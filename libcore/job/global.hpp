@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The global memory of this worker, put together: the view, the homes, the cache, on the job's registered heap.
 #pragma once
 
@@ -9,17 +10,26 @@
 #include "alloc/heap.hpp"
 #include "alloc/segment.hpp"
 #include "libcore/base/settings.hpp"
+#include "libcore/deque/window.hpp"
+#include "libcore/job/assembly.hpp"
+#include "libcore/net/fabric.hpp"
 #include "libcore/pgas/memory.hpp"
-#include "libcore/task/fabric.hpp"
-#include "libcore/task/window.hpp"
 
 namespace tobi::job {
 
 /// The words of a worker's control block that belong to its global memory.
 struct global_words {
+  static constexpr std::uint32_t first_homes = 64;
+  static constexpr std::uint32_t more_homes = 20;
+
   std::uint64_t epoch;            // of its releases
   pgas::gathered_words gathered;  // what it says in a collective call
-  pgas::shown_checkouts shown;    // TOBI_DEBUG_GLOBAL
+  // Where in its region its share of each collective allocation lies, by the allocation's slot. Those of higher slots
+  // are in pieces of the heap, each twice as large as the one before, and this is where: 0, or an offset. No piece
+  // moves.
+  std::uint64_t homes[first_homes];
+  std::uint64_t homes_in[more_homes];
+  pgas::shown_checkouts shown;  // TOBI_DEBUG_GLOBAL
 };
 
 class global {
@@ -35,23 +45,26 @@ class global {
 
   /// Where the view is, for the others to compare; null: nowhere.
   [[nodiscard]] std::byte* base() const noexcept { return view_.base(); }
-  /// UNUSABLE: why there is none, or "". BARRIER is the job's.
+  /// UNUSABLE: why there is none, or "". TOGETHER: the job's.
   void start(const alloc::segment& memory, alloc::heap& heap, tasks::fabric& net, global_words& words,
-             std::uint64_t objects_from, tasks::steal_window& window, std::function<void()> barrier,
-             std::string unusable);
+             std::uint64_t objects_from, tasks::steal_window& window, assembly& together, std::string unusable);
   [[nodiscard]] pgas::memory* memory() noexcept { return memory_.get(); }
 
  private:
-  std::vector<pgas::gathered_words> gather(const pgas::gathered_words& mine);
+  pgas::extremes agree(const pgas::extremes& mine, bool frees);
+  std::vector<pgas::gathered_words> everybody();
+  void keep_home(std::uint32_t slot, std::uint64_t home);
+  std::uint64_t home_of(int rank, std::uint32_t slot);
 
   base::settings settings_;
   pgas::view view_;
   global_words* words_ = nullptr;
   tasks::fabric* net_ = nullptr;
-  std::function<void()> barrier_;
+  alloc::heap* heap_ = nullptr;
+  assembly* together_ = nullptr;
   std::unique_ptr<alloc::remote_objects> objects_;
   std::unique_ptr<pgas::homes> homes_;
-  std::unique_ptr<pgas::remote> remote_;
+  std::unique_ptr<tasks::batch> batch_;
   std::unique_ptr<pgas::memory> memory_;
 };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The job: the only place that knows bootstrap, transports, memory and tasks, and puts them together.
 #pragma once
 
@@ -13,34 +14,34 @@
 #include "arch/topology.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/settings.hpp"
+#include "libcore/job/alike.hpp"
+#include "libcore/job/assembly.hpp"
+#include "libcore/job/changed_globals.hpp"
 #include "libcore/job/global.hpp"
-#include "libcore/job/trace.hpp"
-#include "libcore/task/fabric.hpp"
-#include "libcore/task/victims.hpp"
-#include "libcore/task/worker.hpp"
+#include "libcore/job/job_trace.hpp"
+#include "libcore/job/late_code.hpp"
+#include "libcore/net/fabric.hpp"
+#include "libcore/sched/victims.hpp"
+#include "libcore/sched/worker.hpp"
 #include "tobi/runtime.hpp"
 #include "transports/transport.hpp"
 
 namespace tobi::job {
 
-inline constexpr int barrier_rounds = 16;  // log2 of the ranks that a location can name
-
 /// The start of every worker's heap region: words that other workers put to, at the same offsets everywhere.
 struct control_block {
   tasks::steal_window window;
-  // The end of a run. `result` is written before `epoch`, in one chain.
-  alignas(64) struct {
-    std::uint64_t epoch;   // of the last run whose end was told here
-    std::uint64_t result;  // location of a root_result
-  } notice;
+  assembly_words all;
   tasks::idle_board board;
-  alignas(64) std::uint64_t arrived[barrier_rounds];  // barrier: generation that the partner of a round has reached
-  alignas(64) statistics counted;                     // published for stats()
-  alignas(64) trace_words trace;                      // TOBI_TRACE
+  tasks::node_sights sights;
+  alignas(64) statistics counted;  // published for stats()
+  alignas(64) trace_words trace;   // TOBI_TRACE
   alignas(64) global_words global;
+  alignas(64) code_words root_code;  // of a root whose module came late
   alignas(64) tasks::the_area the;
   alignas(64) tasks::incoming_area incoming;
   tasks::image_room images;
+  tasks::closure_watch closures;  // TOBI_DEBUG_MIGRATE
 };
 
 /// What a root left, in the heap of the worker where it ended; its bytes follow.
@@ -66,26 +67,40 @@ class job {
   [[nodiscard]] std::string_view sched_name() const noexcept { return tasks::this_worker().sched().name(); }
   [[nodiscard]] bool local_collection() const noexcept { return settings_.local_collection; }
 
+  /// The program has called WHICH here. Fatal inside a task.
+  void enter(call which);
   void run(const detail::root& what, void* result);
-  void barrier();
+  void barrier() { together_->barrier(); }
   /// Of all workers together; and EACH of them by rank, unless it is null.
   statistics stats(statistics* each);
   /// The barrier of programs: what was written to global memory before it is read after it.
   void coherent_barrier();
   void reset_stats();
+  /// Collective.
+  [[nodiscard]] std::uint64_t most_of_all(std::uint64_t mine);
 
   /// On the worker where the root ended: keeps the result and starts to tell everybody.
   void root_ended(const void* result, std::uint64_t bytes, std::uint64_t failure);
 
  private:
+  /// What this rank would use; "" where it could use none, which agreed_transport() says.
+  [[nodiscard]] std::string choose_transport(const transports::context& where);
+  [[nodiscard]] std::string agreed_transport(const std::string& chosen_here, const transports::context& where);
   void take_core();
   void choose_sizes();
+  enum class answer : std::uint8_t { no, yes, refuses };
+  bool all_say(answer mine, const std::string& reason = "");
+  /// The first rank whose word is another than rank 0's; -1: all have the same. Collective.
+  [[nodiscard]] std::array<int, 2> first_others(const std::array<std::uint64_t, 2>& mine);
+  [[noreturn]] void refuse_what_differs(const alike& found, int other);
   void make_memory();
+  void compare_code(const void* body);
   void exchange();
   void start_global();
   void start_worker();
   void start_trace();
-  void tell_others(int origin);
+  void work(const detail::root& what);
+  void run_debugged(const detail::root& what);
   void wait_a_little(unsigned spins);
   void take_result(const detail::root& what, void* result);
   void find_servers();
@@ -97,30 +112,30 @@ class job {
 
   base::settings settings_;
   std::unique_ptr<bootstrap::bootstrap> bootstrap_;
+  early_code code_;         // made before anything else: all ranks have it
+  alloc::segment segment_;  // before the transport, which ends first: it has registered this memory
   std::unique_ptr<transports::transport> transport_;
-  alloc::segment segment_;
   control_block* control_ = nullptr;
   std::unique_ptr<alloc::heap> heap_;
   std::unique_ptr<alloc::remote_objects> objects_;
   std::unique_ptr<tasks::fabric> net_;
+  std::unique_ptr<assembly> together_;
   std::unique_ptr<tasks::incoming_frees> incoming_;  // null: local collection
   std::unique_ptr<global> global_;
   std::unique_ptr<tasks::victims> choice_;
-  std::uint64_t trace_bytes_ = 0;     // of each worker's ring, as rank 0 wants it; 0: nothing is traced
-  std::unique_ptr<job_trace> trace_;  // null: nothing is traced
+  std::uint64_t trace_bytes_ = 0;             // of each worker's ring, as rank 0 wants it; 0: nothing is traced
+  std::unique_ptr<job_trace> trace_;          // null: nothing is traced
+  std::unique_ptr<changed_globals> globals_;  // TOBI_DEBUG_MIGRATE, from the first run on
   std::uintptr_t* slot_memory_ = nullptr;
   std::size_t slot_bytes_ = 0;
   std::uint64_t epoch_ = 0;
   std::uint64_t run_began_ns_ = 0;
-  std::uint64_t barrier_generation_ = 0;
-  std::array<std::uint64_t, 2> telling_{};  // source of the puts of the notice: result, epoch
-  arch::core core_;                         // of this worker; no os_cpu: none in particular
-  std::vector<arch::core> cores_;           // of each rank
-  std::vector<std::byte*> views_;           // of each rank: where its global memory is
-  std::vector<int> nodes_;                  // of each rank
-  std::vector<int> servers_;                // ranks that run no tasks
-  std::vector<int> hosts_;                  // of each rank: its real node, which TOBI_NODES does not change
-  int cores_here_ = 1;                      // of this node, for all of its workers
+  arch::core core_;           // of this worker; no os_cpu: none in particular
+  int view_elsewhere_ = -1;   // a rank whose global memory is at another place than rank 0's, or nowhere; -1: none
+  std::vector<int> nodes_;    // of each rank
+  std::vector<int> servers_;  // ranks that run no tasks
+  std::vector<int> hosts_;    // of each rank: its real node, which TOBI_NODES does not change
+  int cores_here_ = 1;        // of this node, for all of its workers
   unsigned workers_a_core_ = 1;
   bool crowded_ = false;  // more workers here than cores: those that wait give theirs away
 };

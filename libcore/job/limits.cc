@@ -1,41 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "libcore/job/limits.hpp"
+
+#include <pthread.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <string>
 
+#include "arch/interrupted.hpp"
 #include "arch/pages.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
-#include "libcore/task/worker.hpp"
+#include "libcore/base/statistics.hpp"
+#include "libcore/base/text_line.hpp"
+#include "libcore/job/debug_info.hpp"
+#include "libcore/job/main_stack.hpp"
+#include "libcore/net/location.hpp"
+#include "libcore/pgas/memory.hpp"
+#include "libcore/sched/worker.hpp"
 
 namespace tobi::job {
 
 namespace {
 
 constexpr std::size_t worker_bytes = 4u << 20;  // that a worker touches before the program does anything
-constexpr std::size_t address_bits = std::size_t{1} << 46;
+// Of the lower half of 2^48 addresses, that from view.cc's first place on.
+constexpr std::size_t view_bytes_of_heaps = std::size_t{1} << 46;
 
 fault_ranges known{};
+// What a fault is explained by, made when the ranges are known: the fault may be inside the program's allocator, whose
+// lock its thread holds, and a handler that allocates would wait for ever.
+std::string stack_is_full;
+std::string deque_is_full;
 
-void explain_fault(const void* address) noexcept {
-  if (known.memory == nullptr) return;
+[[noreturn]] void explain_trap(std::uintptr_t address, const void* code) noexcept {
+  constexpr std::uintptr_t near = 1 << 16;  // other tasks had their locals at the same addresses before
+  const debug_question about{address, nullptr, tasks::this_worker().closure_that_holds(address, near)};
+  debug_names names;
+  ask_debug_info(about, names);
+  base::text_line why;
+  why << "a task touched the stack of another task, which has moved away";
+  if (about.captured.type != nullptr) {
+    add_closure(about, names, why << " (");
+    why << ")";
+  }
+  why << ": pass values, not pointers or references to locals, to spawned tasks (found by TOBI_DEBUG_MIGRATE";
+  add_place(code, why);
+  why << ").";
+  base::fatal(why.view());
+}
+
+bool explain_fault(const void* address, const void* context) noexcept {
+  if (known.memory == nullptr) return false;
   const auto* at = static_cast<const std::byte*>(address);
   if (known.memory->is_stack_guard(at)) {
-    base::fatal("the stack of the nested tasks is full: the uni-address region has " +
-                base::format_size(known.stack_bytes) + "; raise TOBI_STACK_SIZE (at most 128M) or nest less deeply.");
+    base::fatal(stack_is_full);
   }
   if (at >= known.deque_guard && at < known.deque_guard + known.deque_guard_bytes) {
-    base::fatal("the deque is full: more than " + std::to_string(known.deque_entries) +
-                " forks are nested on one worker; raise TOBI_DEQUE_SIZE.");
+    base::fatal(deque_is_full);
   }
-  if (const std::string why = tasks::this_worker().explain_fault(at); !why.empty()) base::fatal(why);
-  const auto here = reinterpret_cast<std::uintptr_t>(at);
-  if (here >= tasks::this_worker().protected_from() && at < known.memory->stack_high()) {
+  if (pgas::current() != nullptr && pgas::current()->holds(at)) {
     base::fatal(
-        "a task touched the stack of another task, which has moved away: pass values, not pointers or "
-        "references to locals, to spawned tasks (found by TOBI_DEBUG_MIGRATE).");
+        "global memory was touched that is not checked out here, or was freed: check it out around the access "
+        "(tobi::checkout), or use tobi::load and tobi::store; a global pointer's raw address is no ordinary memory.");
   }
+  if (const std::string_view why = tasks::this_worker().explain_fault(at); !why.empty()) base::fatal(why);
+  const auto here = reinterpret_cast<std::uintptr_t>(at);
+  if (at >= known.memory->stack_low() && at < known.memory->stack_high() && tasks::this_worker().trapped(here)) {
+    explain_trap(here, arch::interrupted_code(context));
+  }
+  if (may_write_main_stack(at)) return true;
+  if (base::text_line why; explain_main_stack(at, arch::interrupted_code(context), why)) base::fatal(why.view());
+  return false;
+}
+
+void print_real(std::string_view label, double value, int decimals, const std::string& unit) {
+  std::fprintf(stderr, "tobi:   %-28s %14.*f%s\n", std::string(label).c_str(), decimals, value, unit.c_str());
+}
+
+template <class Of, std::size_t N>
+void print(const base::figure<Of> (&table)[N], const Of& counted) {
+  for (const base::figure<Of>& f : table) {
+    if (f.label.empty()) continue;
+    if (f.real != nullptr) {
+      print_real(f.label, f.real(counted) * f.scale, f.decimals, f.unit.empty() ? "" : " " + std::string(f.unit));
+    } else {
+      std::fprintf(stderr, "tobi:   %-28s %14llu\n", std::string(f.label).c_str(),
+                   static_cast<unsigned long long>(f.count(counted)));
+    }
+  }
+}
+
+// Before a fork(): the stacks of tasks that move are memory that processes share, so the child would run on its
+// parent's stack at the same time. posix_spawn, system and popen are no fork(), and leave the stack alone.
+void refuse_fork_in_a_task() noexcept {
+  const std::byte here{};
+  if (known.memory == nullptr || &here < known.memory->stack_low() || &here >= known.memory->stack_high()) return;
+  base::fatal(
+      "fork() was called inside a task, whose stack the child would share with its parent; start programs with "
+      "posix_spawn, system or popen, or fork in main, outside of tobi::run.",
+      base::exit_usage);
 }
 
 }  // namespace
@@ -46,24 +110,51 @@ void check_limits(int workers, int cores, const base::settings& in_force) {
   if (const std::string why = arch::too_many_workers(workers, cores, worker_bytes); !why.empty()) {
     base::fatal(why, base::exit_usage);
   }
+  if (const std::string why = arch::crowded(workers, cores); !why.empty()) base::log(base::log_level::warn, why);
   if (in_force.debug_migrate && base::steals_children(in_force.sched)) {
     base::fatal(
         "TOBI_DEBUG_MIGRATE moves continuations, and with TOBI_SCHED=child_full or child_rtc none moves; unset one of "
         "them.",
         base::exit_usage);
   }
-  check_address_space(workers, in_force);
 }
 
-void check_address_space(int workers, const base::settings& in_force) {
-  if ((in_force.heap_bytes + in_force.stack_bytes) <= address_bits / static_cast<std::size_t>(workers)) return;
-  base::fatal(std::to_string(workers) + " workers are too many for the address space with TOBI_HEAP_SIZE=" +
-                  base::format_size(in_force.heap_bytes) + "; lower TOBI_WORKERS.",
-              base::exit_usage);
+std::string too_many_ranks(int ranks) {
+  if (ranks <= tasks::location::max_ranks) return "";
+  return std::to_string(ranks) + " workers are more than the " + std::to_string(tasks::location::max_ranks) +
+         " that a job can have; start fewer processes, or lower TOBI_WORKERS.";
+}
+
+std::string too_much_address_space(int ranks, std::size_t region_bytes) {
+  const std::size_t each = view_bytes_of_heaps / static_cast<std::size_t>(ranks);
+  if (region_bytes <= each) return "";
+  // What is beside the heap in a region is little; a round number of megabytes that surely fits is easier to type.
+  constexpr std::size_t round = std::size_t{8} << 20;
+  const std::size_t fits = each / round * round > round ? each / round * round - round : round;
+  return "the heaps of " + std::to_string(ranks) + " workers (" + base::format_size(region_bytes >> 20 << 20) +
+         " each) do not fit into the " + base::format_size(view_bytes_of_heaps) +
+         " of addresses that there are for them; set TOBI_HEAP_SIZE=" + base::format_size(fits) + ".";
+}
+
+void check_ranks(int rank, int ranks) {
+  if (const std::string why = too_many_ranks(ranks); !why.empty()) {
+    base::fatal_everywhere(rank, why, base::exit_usage);
+  }
+}
+
+void check_address_space(int rank, int ranks, std::size_t region_bytes) {
+  if (const std::string why = too_much_address_space(ranks, region_bytes); !why.empty()) {
+    base::fatal_everywhere(rank, why, base::exit_usage);
+  }
 }
 
 void watch_ranges(const fault_ranges& ranges) {
   known = ranges;
+  stack_is_full = "the stack of the nested tasks is full: the uni-address region has " +
+                  base::format_size(known.stack_bytes) + "; raise TOBI_STACK_SIZE (at most 128M) or nest less deeply.";
+  deque_is_full = "the deque is full: more than " + std::to_string(known.deque_entries) +
+                  " forks are nested on one worker; raise TOBI_DEQUE_SIZE.";
+  pthread_atfork(&refuse_fork_in_a_task, nullptr, nullptr);  // once: a program makes one job
   bootstrap::set_fault_filter(explain_fault);
 }
 
@@ -72,71 +163,14 @@ void forget_ranges() noexcept {
   known = {};
 }
 
-void add(statistics& sum, const statistics& one) noexcept {
-  sum.forks += one.forks;
-  sum.joins += one.joins;
-  sum.run_time = std::max(sum.run_time, one.run_time);
-  sum.outstanding_joins += one.outstanding_joins;
-  sum.outstanding_time += one.outstanding_time;
-  sum.steals_ok += one.steals_ok;
-  sum.steals_failed += one.steals_failed;
-  sum.steal_time += one.steal_time;
-  sum.steal_round_trips += one.steal_round_trips;
-  sum.copy_time += one.copy_time;
-  sum.stolen_bytes += one.stolen_bytes;
-  sum.contexts_stolen += one.contexts_stolen;
-  sum.evacuations += one.evacuations;
-  sum.evacuated_bytes += one.evacuated_bytes;
-  sum.published += one.published;
-  sum.taken_back += one.taken_back;
-  for (std::size_t i = 0; i < steal_phases; ++i) sum.steal_cycles[i] += one.steal_cycles[i];
-  sum.suspend_cycles += one.suspend_cycles;
-  sum.global.checkouts += one.global.checkouts;
-  sum.global.hits += one.global.hits;
-  sum.global.fetched_bytes += one.global.fetched_bytes;
-  sum.global.written_bytes += one.global.written_bytes;
-  sum.global.evictions += one.global.evictions;
-  sum.global.remaps += one.global.remaps;
-  for (std::size_t i = 0; i < global_phases; ++i) sum.global.time_ns[i] += one.global.time_ns[i];
-  sum.peak_stack_bytes = std::max(sum.peak_stack_bytes, one.peak_stack_bytes);
-}
-
 void print_statistics(const statistics& all, const std::vector<statistics>& each, const std::vector<int>& servers) {
-  const auto count = [](const char* name, std::uint64_t n) {
-    std::fprintf(stderr, "tobi:   %-28s %14llu\n", name, static_cast<unsigned long long>(n));
-  };
-  const auto real = [](const char* name, double x, const char* unit) {
-    std::fprintf(stderr, "tobi:   %-28s %14.3f %s\n", name, x, unit);
-  };
   std::fprintf(stderr, "tobi: statistics of %zu workers\n", each.size() - servers.size());
-  count("forks", all.forks);
-  count("joins", all.joins);
-  real("execution time", static_cast<double>(all.run_time) / 1e9, "s");
-  count("outstanding joins", all.outstanding_joins);
-  real("outstanding join time, mean", all.outstanding_join_ns() / 1000, "us");
-  count("steals, successful", all.steals_ok);
-  count("steals, failed", all.steals_failed);
-  real("steal latency, mean", all.steal_latency_ns() / 1000, "us");
-  real("round trips a steal", all.round_trips_a_steal(), "");
-  real("stolen task size, mean", all.bytes_a_steal(), "bytes");
-  real("task copy time, mean", all.copy_ns() / 1000, "us");
-  count("ready tasks stolen", all.contexts_stolen);
-  count("evacuations", all.evacuations);
-  count("published", all.published);
-  count("taken back", all.taken_back);
-  count("peak stack use, bytes", all.peak_stack_bytes);
-  std::fprintf(stderr, "tobi:   %-28s %14.6f\n", "stolen / created", all.stolen_per_created());
+  print(base::figures, all);
   if (all.global.checkouts != 0) {
-    constexpr const char* phases[global_phases] = {"get",          "checkout", "checkin",     "release",
-                                                   "lazy release", "acquire",  "serial parts"};
-    count("checkouts", all.global.checkouts);
-    real("of them found here", 100 * all.global.hit_rate(), "%");
-    count("bytes fetched", all.global.fetched_bytes);
-    count("bytes written back", all.global.written_bytes);
-    count("evictions", all.global.evictions);
-    count("remaps", all.global.remaps);
+    print(base::global_figures, all.global);
     for (std::size_t i = 0; i < global_phases; ++i) {
-      real(phases[i], static_cast<double>(all.global.time_ns[i]) / 1e9, "s, of all workers");
+      print_real(base::global_phase_names[i].label, static_cast<double>(all.global.time_ns[i]) / 1e9, 3,
+                 " s, of all workers");
     }
   }
   if (each.size() == 1) return;

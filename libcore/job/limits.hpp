@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a job may not do, and the sentences that say so: limits checked before it starts, faults explained when they
 // happen, and the statistics as people read them.
 #pragma once
@@ -13,8 +14,14 @@ namespace tobi::job {
 
 /// Fatal, status 2, when this machine cannot hold so many workers.
 void check_limits(int workers, int cores, const base::settings& in_force);
-/// Fatal, status 2, when the memory of so many workers, on all nodes, cannot be mapped by each of them.
-void check_address_space(int workers, const base::settings& in_force);
+/// "" or why a job cannot have so many RANKS: what names an object of another worker holds no more.
+[[nodiscard]] std::string too_many_ranks(int ranks);
+/// "" or why the heap regions of so many RANKS, of REGION_BYTES each, do not fit into the addresses that all workers
+/// see them at: one sentence that names the setting that helps, and a value.
+[[nodiscard]] std::string too_much_address_space(int ranks, std::size_t region_bytes);
+/// Fatal on all ranks, status 2.
+void check_ranks(int rank, int ranks);
+void check_address_space(int rank, int ranks, std::size_t region_bytes);
 
 /// The memory whose faults have a known cause.
 struct fault_ranges {
@@ -27,7 +34,6 @@ struct fault_ranges {
 void watch_ranges(const fault_ranges& ranges);
 void forget_ranges() noexcept;
 
-void add(statistics& sum, const statistics& one) noexcept;
 /// EACH is by rank; SERVERS are those of them that run no tasks.
 void print_statistics(const statistics& all, const std::vector<statistics>& each, const std::vector<int>& servers);
 

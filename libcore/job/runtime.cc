@@ -1,7 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // The public face of the job.
 #include "tobi/runtime.hpp"
 
+#include "libcore/base/file_limit.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/base/no_memory.hpp"
 #include "libcore/job/job.hpp"
 
 namespace tobi {
@@ -9,6 +12,12 @@ namespace tobi {
 namespace {
 
 std::unique_ptr<job::job> the_job;
+
+// A job's start and its end make files, most of them without a name.
+struct start_or_end {
+  base::file_limit_as_error files;
+  base::memory_or_end memory;
+};
 
 job::job& need_job() {
   if (the_job == nullptr)
@@ -19,16 +28,31 @@ job::job& need_job() {
 }  // namespace
 
 runtime::runtime(int, char**) : runtime(options{}) {}
-runtime::runtime(const options& chosen) { the_job = std::make_unique<job::job>(chosen); }
-runtime::~runtime() { the_job.reset(); }
+runtime::runtime(const options& chosen) {
+  const start_or_end now;
+  the_job = std::make_unique<job::job>(chosen);
+}
+runtime::~runtime() {
+  const start_or_end now;
+  the_job.reset();
+}
 
 int runtime::rank() const noexcept { return the_job->rank(); }
 int runtime::size() const noexcept { return the_job->size(); }
 int runtime::computing() const noexcept { return the_job->computing(); }
 int runtime::nodes() const noexcept { return the_job->nodes(); }
-void runtime::barrier() { need_job().coherent_barrier(); }
-statistics runtime::stats(statistics* each) { return need_job().stats(each); }
-void runtime::reset_stats() { need_job().reset_stats(); }
+void runtime::barrier() {
+  need_job().enter(job::call::barrier);
+  the_job->coherent_barrier();
+}
+statistics runtime::stats(statistics* each) {
+  need_job().enter(job::call::stats);
+  return the_job->stats(each);
+}
+void runtime::reset_stats() {
+  need_job().enter(job::call::reset_stats);
+  the_job->reset_stats();
+}
 std::string_view runtime::transport_name() const noexcept { return the_job->transport_name(); }
 std::string_view runtime::sched_name() const noexcept { return the_job->sched_name(); }
 std::string_view runtime::deque_name() const noexcept { return the_job->deque_name(); }

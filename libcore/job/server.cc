@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 // The workers that run no tasks: with TOBI_AMO_SERVER=worker, over a fabric that has no atomics, the last one of each
 // node executes those of the others (transports/soft/placement.hpp). They are ranks like any other where the job
 // communicates: in barriers, in the tree that tells the end of a run, in the statistics.
 #include <sched.h>
-#include <time.h>
 
 #include <atomic>
 
 #include "arch/cpu.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/job/job.hpp"
+#include "transports/nap.hpp"
 
 namespace tobi::job {
 
@@ -36,7 +37,7 @@ void job::find_servers() {
 // somebody who asks this one may be waiting for the core, too.
 void job::serve_until_told() {
   constexpr unsigned turns_between_naps = 16;
-  const std::atomic_ref told(control_->notice.epoch);
+  const std::atomic_ref told(control_->all.notice.epoch);
   // Acquire: what the root wrote before it told us is read after this.
   for (unsigned turns = 0; told.load(std::memory_order_acquire) != epoch_; ++turns) {
     transport_->progress();
@@ -45,8 +46,7 @@ void job::serve_until_told() {
     } else if (turns % turns_between_naps != 0) {
       sched_yield();
     } else {
-      const timespec nap{0, 20'000};
-      nanosleep(&nap, nullptr);
+      transports::nap(*transport_, 20'000);
     }
   }
 }

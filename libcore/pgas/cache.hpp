@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkout and checkin (SC'23, figure 4): blocks of the view are homes that this worker can address, mapped, or copies
 // in its cache, fetched.
 //
@@ -14,13 +15,13 @@
 #include <vector>
 
 #include "libcore/base/settings.hpp"
+#include "libcore/net/batch.hpp"
 #include "libcore/pgas/block_table.hpp"
 #include "libcore/pgas/held.hpp"
 #include "libcore/pgas/homes.hpp"
 #include "libcore/pgas/interval_set.hpp"
 #include "libcore/pgas/lru_list.hpp"
 #include "libcore/pgas/profile.hpp"
-#include "libcore/pgas/remote.hpp"
 #include "libcore/pgas/view.hpp"
 
 namespace tobi::pgas {
@@ -38,7 +39,7 @@ struct cache_counts {
 struct cache_parts {
   view* addresses = nullptr;
   homes* where = nullptr;
-  remote* net = nullptr;
+  tasks::batch* net = nullptr;
   int rank = 0;
   std::byte* own_region = nullptr;  // this worker's heap region, and the memory file that it is mapped from, at 0
   int own_fd = -1;
@@ -146,8 +147,8 @@ class cache {
     std::uint64_t block = no_block;
     std::uint64_t mapped_at = no_block;  // the block where the memory is mapped: another one, or none, after a change
     std::uint64_t home = 0;              // offset of the block's first byte in the region of `rank`
+    std::uint64_t generation = 0;
     std::uint32_t references = 0;
-    std::uint32_t generation = 0;
     std::uint32_t bytes = 0;  // of the block that exist at its home
     int rank = -1;
     std::uint8_t state = 0;
@@ -188,8 +189,8 @@ class cache {
   std::uint64_t block_;
   std::uint64_t mask_;
   unsigned shift_;
-  bool keep_;  // the policy keeps what it has fetched
-  std::uint32_t generation_ = 1;
+  bool keep_;                     // the policy keeps what it has fetched
+  std::uint64_t generation_ = 1;  // 32 bits come around within hours, and make old bytes valid again
   block_table table_;
   held_checkouts held_;
   std::vector<slot> slots_;

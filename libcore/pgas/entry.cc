@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C names: what the templates of the public headers call. A task that calls them twice may be in two processes, so
 // each call looks for its own worker's memory.
-#include "libcore/base/door.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/pgas/memory.hpp"
+#include "libcore/task/door.hpp"
 #include "tobi/detail/global.hpp"
 
 namespace tobi::detail {

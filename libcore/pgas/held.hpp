@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checkouts that this worker holds, so that a checkin that matches none is noticed. They mostly nest, so the newest
 // is looked at first.
 #pragma once

@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "libcore/pgas/homes.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tobi::pgas {
 
@@ -14,14 +16,15 @@ std::uint64_t homes::view_bytes(int size, std::uint64_t region_bytes, std::uint6
 }
 
 homes::homes(int size, std::uint64_t region_bytes, std::uint64_t objects_from, std::uint64_t view_bytes,
-             std::uint64_t block_bytes)
+             std::uint64_t block_bytes, asker ask)
     : size_(static_cast<std::uint64_t>(size)),
       region_bytes_(region_bytes),
       objects_from_(objects_from),
       block_(block_bytes),
       stride_(rounded(region_bytes, block_bytes)),
       heaps_bytes_(size_ * stride_),
-      view_bytes_(view_bytes) {}
+      view_bytes_(view_bytes),
+      ask_(std::move(ask)) {}
 
 home_run homes::find(std::uint64_t at) const noexcept {
   if (at < heaps_bytes_) {
@@ -37,7 +40,14 @@ home_run homes::find(std::uint64_t at) const noexcept {
   const std::uint64_t rank = number % size_;
   const std::uint64_t begin = a.begin + number * a.chunk;
   return {static_cast<int>(rank), begin, std::min(a.chunk, a.begin + a.bytes - begin),
-          a.home[rank] + number / size_ * a.chunk, (a.bytes + a.chunk - 1) / a.chunk <= size_};
+          home_of(a, static_cast<int>(rank)) + number / size_ * a.chunk, (a.bytes + a.chunk - 1) / a.chunk <= size_};
+}
+
+std::uint64_t homes::home_of(const allocation& a, int rank) const {
+  if (a.home != allocation::by_rank) return a.home;
+  const auto found = a.known.find(rank);
+  if (found != a.known.end()) return found->second;
+  return a.known.emplace(rank, ask_(rank, a.slot)).first->second;
 }
 
 std::uint64_t homes::chunk_for(std::uint64_t bytes, std::uint64_t chunk) const noexcept {

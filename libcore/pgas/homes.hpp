@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where each byte of the global view has its home (SC'23, section 4.2): in the registered heap of some worker.
 //
 //   view:  [ heap of rank 0 | heap of rank 1 | ... | collective allocations ]
@@ -10,8 +11,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
-#include <vector>
+#include <unordered_map>
 
 namespace tobi::pgas {
 
@@ -25,18 +27,28 @@ struct home_run {
   bool few = false;        // so few and large that each may be mapped for good
 };
 
+/// Its parts lie at one offset in all regions, or each at its own: then who needs that of a rank asks for it, and keeps
+/// it. So nobody has a word of every rank for an allocation.
 struct allocation {
+  static constexpr std::uint64_t by_rank = ~std::uint64_t{0};
+
   std::uint64_t begin = 0;
-  std::uint64_t bytes = 0;          // whole blocks
-  std::uint64_t chunk = 0;          // whole blocks
-  std::vector<std::uint64_t> home;  // by rank: offset in its region
+  std::uint64_t bytes = 0;  // whole blocks
+  std::uint64_t chunk = 0;  // whole blocks
+  std::uint64_t home = 0;   // offset in the region of every rank, or by_rank
+  std::uint32_t slot = 0;   // of each rank's table of its own offsets; nobody else has it meanwhile
+  std::uint64_t own = 0;    // offset in this rank's region
+  mutable std::unordered_map<int, std::uint64_t> known{};  // of others, where it is by_rank
 };
 
 class homes {
  public:
+  /// What RANK's table of its own offsets says in SLOT. May wait for RANK's memory, and suspends nothing.
+  using asker = std::function<std::uint64_t(int rank, std::uint32_t slot)>;
+
   /// REGION_BYTES: of each worker's heap region, whose first OBJECTS_FROM bytes are no objects. VIEW_BYTES: of all.
   homes(int size, std::uint64_t region_bytes, std::uint64_t objects_from, std::uint64_t view_bytes,
-        std::uint64_t block_bytes);
+        std::uint64_t block_bytes, asker ask = nullptr);
 
   /// The view that SIZE heaps and COLLECTIVE_BYTES need.
   [[nodiscard]] static std::uint64_t view_bytes(int size, std::uint64_t region_bytes, std::uint64_t collective_bytes,
@@ -63,6 +75,7 @@ class homes {
   [[nodiscard]] std::uint64_t collective_bytes() const noexcept { return view_bytes_ - heaps_bytes_; }
 
  private:
+  [[nodiscard]] std::uint64_t home_of(const allocation& a, int rank) const;
   [[nodiscard]] std::uint64_t whole_blocks(std::uint64_t bytes) const noexcept {
     return (bytes + block_ - 1) / block_ * block_;
   }
@@ -74,6 +87,7 @@ class homes {
   std::uint64_t stride_;
   std::uint64_t heaps_bytes_;
   std::uint64_t view_bytes_;
+  asker ask_;
   std::map<std::uint64_t, allocation> collective_;  // by begin
 };
 

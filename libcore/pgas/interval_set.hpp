@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A set of bytes of one block, as sorted disjoint intervals that do not touch: which bytes of a cache block are up to
 // date, and which are dirty (SC'23, section 4.3.1). Mostly there is one interval, so the first one is looked at first.
 #pragma once

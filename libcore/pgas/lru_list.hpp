@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who was used least recently: a doubly linked list over small numbers (SC'23, section 4.3.1). The numbers are those of
 // the cache's slots; a list knows nothing else of them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "libcore/pgas/memory.hpp"
 
 #include <time.h>
@@ -7,6 +8,8 @@
 
 #include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/net/free_remote.hpp"
+#include "libcore/net/location.hpp"
 
 namespace tobi::pgas {
 
@@ -16,9 +19,14 @@ constexpr std::uint8_t rung = 1;
 // At some 10 ns a checkin, a thief waits for less than a microsecond.
 constexpr unsigned checkins_between_polls = 64;
 
-// A ticket is {rank:16, epoch:48}; epochs begin at 1, so it is never 0.
-constexpr int epoch_bits = 48;
+// A ticket is {rank:20, epoch:44}; epochs begin at 1, so it is never 0.
+constexpr int epoch_bits = tasks::location::offset_bits;
 constexpr std::uint64_t epoch_mask = (std::uint64_t{1} << epoch_bits) - 1;
+
+// A product that did not fit a word comes as the largest one (tobi::detail::bytes_of).
+std::string said_bytes(std::size_t bytes) {
+  return bytes == ~std::size_t{0} ? "more bytes than can be counted" : std::to_string(bytes) + " bytes";
+}
 
 }  // namespace
 
@@ -79,10 +87,11 @@ void memory::reset_counts() noexcept {
 
 void* memory::allocate(std::size_t bytes) {
   if (!used) first_use();
-  void* object = parts_.objects->allocate(bytes);
+  // Sizes near the largest number would wrap where headers and alignment are added.
+  void* object = bytes < parts_.region_bytes ? parts_.objects->allocate(bytes) : nullptr;
   if (object == nullptr) {
-    base::fatal("out of global memory: this worker's heap has no room for " + std::to_string(bytes) +
-                " bytes; raise TOBI_HEAP_SIZE.");
+    base::fatal("out of global memory: this worker's heap has no room for " + said_bytes(bytes) +
+                "; raise TOBI_HEAP_SIZE.");
   }
   const auto offset = static_cast<std::uint64_t>(static_cast<std::byte*>(object) - parts_.caching.own_region);
   return parts_.caching.addresses->base() + parts_.caching.where->of_object(parts_.caching.rank, offset);
@@ -103,7 +112,7 @@ void memory::free(void* object, std::size_t bytes) {
   {
     // What is dirty here of the object must not reach its home when that is another object.
     const entered now(*this, global_phase::checkin);
-    cache_.forget(at, std::max<std::size_t>(bytes, 1), false);
+    cache_.forget(at, std::clamp<std::uint64_t>(bytes, 1, run.bytes - (at - run.begin)), false);
   }
   if (run.rank == parts_.caching.rank) {
     std::byte* here = parts_.caching.own_region + offset;
@@ -114,15 +123,36 @@ void memory::free(void* object, std::size_t bytes) {
     parts_.objects->free_local(here);
     return;
   }
-  remote& net = *parts_.caching.net;
-  for (unsigned spins = 0;; net.idle(spins)) {
-    const status s = alloc::free_remote(net.transport(), run.rank, net.region(run.rank), offset);
-    if (s == status::ok) return;
-    if (s != status::again) {
-      base::fatal("cannot free an object of rank " + std::to_string(run.rank) + " (" + std::string(to_string(s)) +
-                  ").");
-    }
+  tasks::free_remote(parts_.caching.net->net(), {run.rank, offset});
+}
+
+void extremes::add(const extremes& other) noexcept {
+  for (std::size_t i = 0; i < least.size(); ++i) {
+    least[i] = std::min(least[i], other.least[i]);
+    most[i] = std::max(most[i], other.most[i]);
   }
+  first_home = std::min(first_home, other.first_home);
+  last_home = std::max(last_home, other.last_home);
+  first_full = std::min(first_full, other.first_full);
+}
+
+// All ranks make and free the same allocations in the same order, so they name the same slot.
+std::uint32_t memory::free_slot() {
+  const auto free = std::find(slots_.begin(), slots_.end(), false);
+  const auto slot = static_cast<std::uint32_t>(free - slots_.begin());
+  if (free == slots_.end()) slots_.push_back(false);
+  return slot;
+}
+
+// Everybody's words are read only here, where the job ends.
+void memory::refuse_different(const gathered_words& mine) {
+  const std::vector<gathered_words> all = parts_.everybody();
+  const auto other = std::find_if(all.begin(), all.end(), [&](const gathered_words& w) { return w != mine; });
+  if (other == all.end()) return;  // cannot be: somebody's are others
+  base::fatal("the workers allocate together what is not the same: rank " + std::to_string(other - all.begin()) +
+                  " asks for " + std::to_string((*other)[1]) + " bytes and this one for " + std::to_string(mine[1]) +
+                  ".",
+              base::exit_usage);
 }
 
 void* memory::allocate_all(std::size_t bytes, std::size_t chunk_asked) {
@@ -132,31 +162,37 @@ void* memory::allocate_all(std::size_t bytes, std::size_t chunk_asked) {
                 base::exit_usage);
   }
   homes& where = *parts_.caching.where;
+  // Before anything is rounded up: sizes near the largest number would wrap.
+  const auto no_addresses = [&where, bytes] {
+    base::fatal("out of global memory: " + base::format_size(where.collective_bytes()) +
+                " of addresses have no room for " + said_bytes(bytes) + "; raise TOBI_GLOBAL_SIZE.");
+  };
+  if (bytes > where.collective_bytes()) no_addresses();
   const std::size_t block = parts_.caching.block_bytes;
   const std::uint64_t whole = (std::max<std::size_t>(bytes, 1) + block - 1) / block * block;
-  const std::uint64_t chunk = where.chunk_for(whole, chunk_asked);
+  const std::uint64_t chunk = where.chunk_for(whole, std::min<std::uint64_t>(chunk_asked, whole));
   const std::uint64_t share = where.share_of(parts_.caching.rank, whole, chunk);
   void* mine = share == 0 ? parts_.caching.own_region : parts_.take(share, block);
   const std::uint64_t home =
       mine == nullptr ? 0 : static_cast<std::uint64_t>(static_cast<std::byte*>(mine) - parts_.caching.own_region);
-  const std::vector<gathered_words> all = parts_.gather({++collectives_, bytes, chunk, mine == nullptr ? ~0ull : home});
-  allocation made{where.place_for(whole), whole, chunk, {}};
-  for (std::size_t r = 0; r < all.size(); ++r) {
-    if (all[r][0] != collectives_ || all[r][1] != bytes || all[r][2] != chunk) {
-      base::fatal("the workers allocate together what is not the same: rank " + std::to_string(r) + " asks for " +
-                      std::to_string(all[r][1]) + " bytes and this one for " + std::to_string(bytes) + ".",
-                  base::exit_usage);
-    }
-    if (all[r][3] == ~0ull) {
-      base::fatal("out of global memory: the heap of rank " + std::to_string(r) + " has no room for its share of " +
-                  std::to_string(bytes) + " bytes; raise TOBI_HEAP_SIZE.");
-    }
-    made.home.push_back(all[r][3]);
+  const std::uint32_t slot = free_slot();
+  if (share != 0 && mine != nullptr) parts_.keep_home(slot, home);
+  constexpr std::uint64_t nobody = ~std::uint64_t{0};
+  const gathered_words asks{++collectives_, bytes, chunk};
+  const extremes all = parts_.agree({asks, asks, share != 0 ? home : nobody, share != 0 ? home : 0,
+                                     mine == nullptr ? static_cast<std::uint64_t>(parts_.caching.rank) : nobody},
+                                    false);
+  if (all.least != all.most) refuse_different(asks);
+  if (all.first_full != nobody) {
+    base::fatal("out of global memory: the heap of rank " + std::to_string(all.first_full) +
+                " has no room for its share of " + std::to_string(bytes) + " bytes; raise TOBI_HEAP_SIZE.");
   }
-  if (made.begin == 0) {
-    base::fatal("out of global memory: " + base::format_size(where.collective_bytes()) +
-                " of addresses have no room for " + std::to_string(bytes) + " bytes; raise TOBI_GLOBAL_SIZE.");
-  }
+  allocation made{where.place_for(whole), whole, chunk};
+  made.home = all.first_home == all.last_home ? all.first_home : allocation::by_rank;
+  made.slot = slot;
+  made.own = home;
+  if (made.begin == 0) no_addresses();
+  slots_[slot] = true;
   shared_ = true;
   std::byte* at = parts_.caching.addresses->base() + made.begin;
   where.add(std::move(made));
@@ -176,14 +212,16 @@ void memory::free_all(void* at) {
     base::fatal("freed was an address that all workers have not allocated together, or have freed before.");
   }
   release();
-  parts_.gather({++collectives_, begin, 0, 0});  // nobody uses it any more
+  const gathered_words frees{++collectives_, begin, 0};
+  (void)parts_.agree({frees, frees, 0, 0, ~std::uint64_t{0}}, true);  // nobody uses it any more
   {
     const entered now(*this, global_phase::checkin);
     cache_.forget(begin, known->bytes, true);
   }
   if (where.share_of(parts_.caching.rank, known->bytes, known->chunk) != 0) {
-    parts_.give_back(parts_.caching.own_region + known->home[static_cast<std::size_t>(parts_.caching.rank)]);
+    parts_.give_back(parts_.caching.own_region + known->own);
   }
+  slots_[known->slot] = false;
   where.remove(begin);
 }
 
@@ -229,12 +267,19 @@ void memory::acquire(std::uint64_t ticket) noexcept {
 }
 
 void memory::await(int rank, std::uint64_t epoch) noexcept {
-  remote& net = *parts_.caching.net;
+  tasks::batch& net = *parts_.caching.net;
   const auto offset_in_region = [&](const void* at) {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - parts_.caching.own_region);
   };
   bool asked = false;
-  for (unsigned spins = 0; net.read_word(rank, offset_in_region(parts_.epoch)) < epoch; net.idle(spins)) {
+  const auto released = [&] {
+    std::uint64_t word = 0;
+    net.get(rank, offset_in_region(parts_.epoch), &word, sizeof word);
+    net.post();
+    net.wait();
+    return word;
+  };
+  for (unsigned spins = 0; released() < epoch; net.net().wait(spins)) {
     if (!asked) net.put(rank, offset_in_region(parts_.release_bell), &rung, sizeof rung);
     asked = true;
     // Two workers may wait for each other's releases.
@@ -245,7 +290,7 @@ void memory::await(int rank, std::uint64_t epoch) noexcept {
 void memory::serve_slowly() noexcept {
   if (until_poll_ == 0) {
     until_poll_ = checkins_between_polls;
-    if (parts_.must_poll) parts_.caching.net->transport().progress();
+    if (parts_.must_poll) parts_.caching.net->net().transport().progress();
   }
   if (std::atomic_ref(*parts_.release_bell).load(std::memory_order_relaxed) == 0) return;
   const entered now(*this, global_phase::lazy_release);
@@ -258,6 +303,11 @@ void memory::answer_request() noexcept {
   // Lowered first: a request that comes while we write back is seen the next time.
   asked.store(0, std::memory_order_relaxed);
   write_back();
+}
+
+void memory::usual_bell(const volatile std::uint64_t* bell) noexcept {
+  usual_bell_ = bell;
+  if (cache_.held().empty()) tobi_hot.doorbell = bell;
 }
 
 void memory::nothing_held(const char* where) noexcept {

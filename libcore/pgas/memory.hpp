@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The global memory of one worker: the cache, the allocations, and the fences (SC'23, section 5).
 //
 // The lazy release (figure 6). Each worker has an epoch, the number of times that it has written back what was dirty. A
@@ -19,10 +20,10 @@
 
 #include "alloc/remote_objects.hpp"
 #include "arch/context.hpp"
-#include "libcore/base/coherence.hpp"
 #include "libcore/pgas/cache.hpp"
 #include "libcore/pgas/profile.hpp"
 #include "libcore/pgas/watch.hpp"
+#include "libcore/task/coherence.hpp"
 
 namespace tobi::pgas {
 
@@ -30,8 +31,16 @@ namespace tobi::pgas {
 /// doorbell: idle neighbours read that line again and again, and each store to it would miss.
 inline constexpr std::uint64_t held_rings = 1;
 
-/// What the workers tell each other in a collective call.
-using gathered_words = std::array<std::uint64_t, 4>;
+/// What the workers say in a collective call: its number, bytes, the chunk. And, of all of them, each word's least and
+/// most; so is the place of what they have taken for it, and of one that has no room for its share.
+using gathered_words = std::array<std::uint64_t, 3>;
+struct extremes {
+  gathered_words least, most;
+  std::uint64_t first_home, last_home;  // of those that have a share
+  std::uint64_t first_full;             // rank; ~0: nobody
+
+  void add(const extremes& other) noexcept;
+};
 
 struct memory_parts {
   cache_parts caching;
@@ -46,8 +55,12 @@ struct memory_parts {
   bool must_poll = false;                // the fabric stands still unless it is polled
   bool measure = false;                  // TOBI_STATS: read clocks
   bool watch = false;                    // TOBI_DEBUG_GLOBAL
-  /// Collective: everybody's words, by rank.
-  std::function<std::vector<gathered_words>(const gathered_words&)> gather;
+  /// Collective: the extremes of what all say. FREES: for free_all, else for allocate_all.
+  std::function<extremes(const extremes&, bool frees)> agree;
+  /// Collective, behind agree(): everybody's words, by rank.
+  std::function<std::vector<gathered_words>()> everybody;
+  /// Puts HOME into this rank's table for others to get.
+  std::function<void(std::uint32_t slot, std::uint64_t home)> keep_home;
   std::function<bool()> inside_task;
   std::function<std::size_t()> map_limit;  // how many mappings may be made; asked at the first use
   std::string unusable;                    // why there is no global memory in this job; "": there is
@@ -59,8 +72,11 @@ class memory final : public base::coherence {
   memory(const memory&) = delete;
   memory& operator=(const memory&) = delete;
 
-  /// PLACE in the program asks for it.
+  /// PLACE in the program asks for it. Nothing is held of 0 bytes.
   void checkout(std::uintptr_t at, std::size_t bytes, access how, bool wait, const void* place) {
+    if (bytes == 0) [[unlikely]] {
+      return;
+    }
     if (!plain_) [[unlikely]] {
       checkout_watched(at, bytes, how, wait, place);
       return;
@@ -79,6 +95,9 @@ class memory final : public base::coherence {
     cache_.finish();
   }
   void checkin(std::uintptr_t at, std::size_t bytes, access how) {
+    if (bytes == 0) [[unlikely]] {
+      return;
+    }
     if (!plain_) [[unlikely]] {
       checkin_watched(at, bytes, how);
       return;
@@ -106,6 +125,7 @@ class memory final : public base::coherence {
       serve_slowly();
     }
   }
+  void usual_bell(const volatile std::uint64_t* bell) noexcept override;
   void nothing_held(const char* where) noexcept override;
 
   /// A size of which some can be checked out at once, whatever the cache.
@@ -120,6 +140,8 @@ class memory final : public base::coherence {
   [[nodiscard]] bool shared() const noexcept { return shared_; }
 
  private:
+  [[nodiscard]] std::uint32_t free_slot();
+  void refuse_different(const gathered_words& mine);
   /// Around everything that touches the cache, on slow paths: the time is WHAT's.
   class entered {
    public:
@@ -158,6 +180,7 @@ class memory final : public base::coherence {
   cache cache_;
   std::uint64_t epoch_ = 0;
   std::uint64_t promised_ = 0;  // the latest epoch that a ticket names
+  std::vector<bool> slots_;     // of collective allocations; true: taken
   std::uint64_t collectives_ = 0;
   unsigned until_poll_ = 1;
   bool shared_ = false;

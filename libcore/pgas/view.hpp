@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The global view: one range of addresses, reserved at the same place in every worker, onto which blocks of memory
 // files are mapped on demand (SC'23, sections 4.1 and 4.3). A global address is a plain address in it.
 //

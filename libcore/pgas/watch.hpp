@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TOBI_DEBUG_GLOBAL: each worker shows what it has checked out, and looks at what the others show. Two checkouts that
 // overlap at the same time, one of them for writing, are a data race, and are reported with both places in the program.
 //
@@ -10,8 +11,8 @@
 #include <functional>
 #include <string>
 
+#include "libcore/net/batch.hpp"
 #include "libcore/pgas/held.hpp"
-#include "libcore/pgas/remote.hpp"
 
 namespace tobi::pgas {
 
@@ -28,7 +29,7 @@ using shown_checkouts = std::array<shown_checkout, shown_most>;
 class checkout_watch {
  public:
   /// OFFSET is that of every worker's SHOWN in its heap region.
-  checkout_watch(remote& net, int rank, int size, shown_checkouts& shown, std::uint64_t offset) noexcept
+  checkout_watch(tasks::batch& net, int rank, int size, shown_checkouts& shown, std::uint64_t offset) noexcept
       : net_(net), rank_(rank), size_(size), shown_(shown), offset_(offset) {}
 
   /// Ends the job when what another worker holds overlaps. More than fit are not shown, but looked for.
@@ -36,7 +37,7 @@ class checkout_watch {
   void ends(const checkout_key& k) noexcept;
 
  private:
-  remote& net_;
+  tasks::batch& net_;
   int rank_;
   int size_;
   shown_checkouts& shown_;

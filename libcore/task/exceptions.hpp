@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exceptions under way, which the C++ runtime counts for a thread, here of a task: whoever leaves a task in the
 // middle takes them, and gives them back when it goes on in the same process. They are memory of that process.
 #pragma once
@@ -13,6 +14,14 @@ struct exceptions_under_way {
   void* caught;
   unsigned uncaught;
 };
+
+/// Whether any is under way or in a catch clause, by what __cxa_get_globals() has answered on the thread in question.
+/// Callable from another one: what that sees may be old.
+inline bool any_under_way(const void* of_thread) noexcept {
+  const auto* at = static_cast<const exceptions_under_way*>(of_thread);
+  return __atomic_load_n(&at->uncaught, __ATOMIC_RELAXED) != 0 ||
+         __atomic_load_n(&at->caught, __ATOMIC_RELAXED) != nullptr;
+}
 
 inline exceptions_under_way take_exceptions() noexcept {
   exceptions_under_way taken;

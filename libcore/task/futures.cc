@@ -1,11 +1,12 @@
-// Futures and promises: records that any task completes and any task joins.
+// SPDX-License-Identifier: Apache-2.0
+#include "libcore/task/futures.hpp"
+
 #include <cxxabi.h>
 
 #include <cstring>
 #include <string>
 
 #include "libcore/base/log.hpp"
-#include "libcore/task/worker.hpp"
 
 namespace tobi::tasks {
 
@@ -51,6 +52,7 @@ std::string describe(const record& what, int rank) {
       return "the future " + number + ", whose task has not ended";
     case record_status::finishing:
       return "the tasks of a finish that rank " + std::to_string(rank) + " began";
+    case record_status::child:
     case record_status::value:
     case record_status::remote_value:
     case record_status::error:
@@ -59,15 +61,16 @@ std::string describe(const record& what, int rank) {
   return "a child whose parent was taken from rank " + std::to_string(rank);
 }
 
-future_name worker::future_create(std::uint32_t consumers, bool promise) noexcept {
+future_name futures::create(std::uint32_t consumers, bool promise) noexcept {
+  if (net_ == nullptr || !promise) thread_.must_run_tasks_here(promise ? "tobi::make_promise" : "tobi::spawn_future");
   if (promise && sched_->buries_tasks()) {
     base::fatal("tobi::make_promise cannot be used with TOBI_SCHED=" + std::string(sched_->name()) +
                     ": the task that sets a promise may lie below the one that waits for it on the same stack, and "
                     "neither could go on; choose another scheduler.",
                 base::exit_usage);
   }
-  const std::uint64_t made = need_record();
-  auto* fresh = static_cast<record*>(parts_.net->local(location{made}));
+  const std::uint64_t made = records_.need();
+  auto* fresh = static_cast<record*>(net_->local(location{made}));
   if (++last_serial_ == 0) ++last_serial_;
   fresh->shares = std::uint64_t{consumers} * one_claim + consumers;
   fresh->status = promise ? record_status::promised : record_status::spawned;
@@ -78,24 +81,25 @@ future_name worker::future_create(std::uint32_t consumers, bool promise) noexcep
 
 // What can be known before anything is written: the value of the first set must not be touched by a second. One get, in
 // which the words may come in any order: a set that is right finds its own number, and no done bit, at every moment.
-void worker::must_be_unset(future_name which) {
+// The number is there from the record's making on, and its completion writes the same one.
+void futures::must_be_unset(future_name which) {
   record seen;
-  parts_.net->get(location{which.record}, &seen, sizeof seen);
+  net_->get(location{which.record}, &seen, sizeof seen);
   if (is_done(seen.word) || seen.serial != serial_of(which)) {
     base::fatal(name_of(which) + " is set twice: a promise is set once, by one task.");
   }
 }
 
-void worker::future_set(future_name which, const void* value, std::uint32_t bytes, bool checked) noexcept {
+void futures::set(future_name which, const void* value, std::uint32_t bytes, bool checked) noexcept {
   if (checked) {
     must_be_made(which, "set");
     must_be_unset(which);
   }
-  complete(which.record, record_status::value, value, bytes, serial_of(which));
+  joins_.complete(which.record, record_status::value, value, bytes, serial_of(which));
   show_awakened(checked);
 }
 
-void worker::future_fail(future_name which, bool checked) noexcept {
+void futures::fail(future_name which, bool checked) noexcept {
   if (checked) {
     must_be_made(which, "set");
     if (abi::__cxa_current_exception_type() == nullptr) {
@@ -103,45 +107,44 @@ void worker::future_fail(future_name which, bool checked) noexcept {
     }
     must_be_unset(which);
   }
-  const std::uint64_t kept = keep_failure();
-  complete(which.record, record_status::error, &kept, sizeof kept, serial_of(which));
+  const std::uint64_t kept = failures_.keep();
+  joins_.complete(which.record, record_status::error, &kept, sizeof kept, serial_of(which));
   show_awakened(checked);
 }
 
 // The task that sets goes on: to switch to a waiter would be to evacuate it and all of its parents. An idle worker
 // takes the waiters; so does this one as soon as it has nothing else. It has nothing else at once when a future's own
 // task has ended whose parent is elsewhere: to show the waiters and to take one back would be for nothing.
-void worker::show_awakened(bool goes_on) noexcept {
-  if (goes_on || !deque_->at_base()) ready_.show();
+void futures::show_awakened(bool goes_on) noexcept {
+  if (goes_on || !deque_->at_base()) sched_->show_awakened();
 }
 
-void worker::future_join(future_name which, void* value, std::uint32_t bytes) {
+void futures::join(future_name which, void* value, std::uint32_t bytes) {
   must_be_made(which, "joined");
-  keep_moving();
-  before_a_wait();
+  joins_.come_to("a future's join");
   record copy;
   bool done = false;
   if ((which.ticket & any_number_ticket) != 0) {
-    done = finished(which.record, copy);
+    done = records_.finished(which.record, copy);
     if (done && copy.serial != serial_of(which)) joined_too_often(which);
   } else {
     std::uint64_t shares = 0;
-    done = look(which.record, shares, copy);
+    done = records_.look(which.record, shares, copy);
     if (shares < one_claim || copy.serial != serial_of(which)) joined_too_often(which);
   }
   if (!done) {
     sched_->wait(which.record, copy);
-    // Without chains the look may have been at what the record held before the claim.
+    // The look may have been at what the record held before the claim.
     if (copy.serial != serial_of(which)) joined_too_often(which);
   }
-  acquire_from(copy);
-  if (copy.status == record_status::error) throw_failure(which.record, copy);
-  take_result(copy, value, bytes);
-  consume(which.record, copy);
+  joins_.acquire_from(copy);
+  if (copy.status == record_status::error) records_.throw_failure(which.record, copy);
+  records_.take_result(copy, value, bytes);
+  records_.consume(which.record, copy);
 }
 
-void worker::end_of_run() noexcept {
-  for (const std::uint64_t where : to_free_) drop_record(where);
+void futures::end_of_run() noexcept {
+  for (const std::uint64_t where : to_free_) records_.drop(where);
   to_free_.clear();
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a child and the task that joins it meet when they have lost sight of each other: the thread entry of the
 // CLUSTER 2022 paper (figure 4), reduced to one atomic on each side.
 //
@@ -28,33 +29,74 @@
 #include <cstring>
 #include <string>
 
-#include "libcore/task/waiters.hpp"
+#include "libcore/deque/image.hpp"
+#include "libcore/net/location.hpp"
 
 namespace tobi::tasks {
 
-inline constexpr std::uint64_t record_done = 1;       // what a completion adds
-inline constexpr std::uint64_t completions = 3;       // where it is counted
-inline constexpr std::uint64_t waiter_is_finish = 8;  // tag on a location: not a task waits but a finish (finishes.cc)
+inline constexpr std::uint64_t record_done = 1;  // what a completion adds
+inline constexpr std::uint64_t completions = 3;  // where it is counted
+inline constexpr std::uint64_t waiter_is_finish =
+    8;  // tag on a location: not a task waits but a finish (finish_counts.hpp)
 static_assert((completions & one_tree) == 0 && (waiter_is_finish & one_tree) == 0);
-inline constexpr std::uint64_t location_tags = 15;
 
 [[nodiscard]] constexpr bool is_done(std::uint64_t word) noexcept { return (word & completions) != 0; }
 
 /// What the value bytes of a record are; until it is done, what it was made for.
-enum class record_status : std::uint16_t { value, remote_value, error, spawned, promised, finishing };
+enum class record_status : std::uint8_t { value, remote_value, error, child, spawned, promised, finishing };
+[[nodiscard]] constexpr bool is_result(record_status s) noexcept { return s <= record_status::error; }
 
 struct record {
   std::uint64_t word;
   std::uint64_t shares;  // {claims:32, readings:32} to come; no readings: until the end of the run
   record_status status;
-  std::uint16_t by;       // the rank whose clock done_ns is
+  std::uint8_t unwritten_alike : 4;  // bit i: word i of the value is what `unwritten` is, and is written
+  std::uint8_t by_high : 4;          // see by()
+  std::uint16_t by_low;
   std::uint32_t serial;   // of a future, among those of its maker; 0: of a task
-  std::uint64_t done_ns;  // when it was completed, where that is wanted for the statistics, else 0
+  std::uint64_t done_ns;  // when it was completed, where that is wanted for the statistics and known, else 0
   std::byte value[32];    // status value: the result; else the location of a remote object with it
 
   [[nodiscard]] std::uint64_t readings() const noexcept { return shares & 0xffffffffu; }
+  /// The rank whose clock done_ns is.
+  [[nodiscard]] int by() const noexcept { return by_high << 16 | by_low; }
+  void set_by(int rank) noexcept {
+    by_high = static_cast<std::uint8_t>(rank >> 16 & 15);
+    by_low = static_cast<std::uint16_t>(rank);
+  }
+  /// Of a large result or a failure: the object that it lies in.
+  [[nodiscard]] location elsewhere() const noexcept {
+    location where;
+    std::memcpy(&where.word, value, sizeof where.word);
+    return where;
+  }
+  void set_elsewhere(location where) noexcept { std::memcpy(value, &where.word, sizeof where.word); }
 };
 static_assert(sizeof(record) == 64);
+static_assert(location::rank_bits <= 20, "what by() holds");
+
+// Whoever looks at a record from afar gets all of it at once. A device may read the words of one get, or two gets of
+// one chain, in any order, so a word that says done may come with a value from before. The record itself says whether
+// it did: no round trip more, and no chain. Each word that the completion writes says something else before it than
+// after it. The first one has a status that is no result; those of the value hold `unwritten`, and where a result
+// happens to be that, the first one says so. The time alone may come too early, and is 0 then: it is a statistic's. So
+// bytes that came too early are known with certainty, not by a checksum that may fit; they are read once more, behind
+// the first look, whose word has told that they are there. An aligned word does not tear (the contract), and the record
+// was made before anybody knew where it is.
+inline constexpr std::uint64_t unwritten = 0x6e6f742079657421;  // "not yet!"
+/// A record at HERE, which nobody knows yet.
+void make_unwritten(record& here, record_status made_for) noexcept;
+/// Before MADE goes to where it was made for.
+void seal(record& made) noexcept;
+/// Whether what was READ is what a completion has written, all of it.
+[[nodiscard]] bool is_written(const record& read) noexcept;
+
+class fabric;
+/// Whether the record at WHERE is done; if so INTO is what it says. One round trip where it lies elsewhere; two when it
+/// is completed at the very moment of the look.
+bool read_if_done(fabric& net, location where, record& into);
+/// INTO was got from WHERE, and its word says done: gets it once more where the rest came too early.
+void read_what_is_left(fabric& net, location where, record& into);
 inline constexpr std::uint64_t one_claim = std::uint64_t{1} << 32;
 
 /// "the promise #3 of rank 0, which nobody has set": a record that RANK made, for messages about what waits for it.
@@ -67,18 +109,6 @@ inline constexpr std::size_t record_head = offsetof(record, status);
 inline void fill_record(record& here, const record& made) noexcept {
   std::memcpy(reinterpret_cast<std::byte*>(&here) + record_head, &made.status, sizeof made - record_head);
 }
-
-/// The head of an evacuated stack; the bytes of [sp, sp + bytes) follow it.
-struct alignas(16) image {
-  std::uint64_t sp;
-  std::uint64_t bytes;
-  std::uint64_t die_record;   // where the task that ends at the top of these frames completes
-  std::uint64_t waiting_for;  // the record, or 0
-  std::uint64_t finish;       // the one around the task
-  std::uint64_t mark;         // image_mark, and its own location: what this object is, for who looks over all of them
-  waiter_links before;        // who waits for the same record
-};
-inline constexpr std::uint64_t image_mark = 0x746f62692d696d67;  // "tobi-img"
 
 /// What is kept of an exception until the join. A handle or record that holds one says so by a tag or by its status.
 struct failure {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which finish governs an async: the innermost one around it, as in X10, also through plain spawns.
 //
 // A finish, and each async, leaves a marker among its locals; the markers of what lies in this worker's region form a

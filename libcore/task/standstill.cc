@@ -1,25 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "libcore/task/standstill.hpp"
 
 #include <atomic>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/deque/window.hpp"
 #include "libcore/task/record.hpp"
-#include "libcore/task/window.hpp"
 
 namespace tobi::tasks {
 
 using transports::op;
-using transports::op_kind;
 
 namespace {
 
 constexpr std::uint64_t report_ns = 2'000'000'000;  // what a worker has not said by then is left out
-constexpr std::size_t named_at_most = 4;            // kinds of records in one worker's report
-
-std::atomic_ref<std::uint64_t> atomic(std::uint64_t& word) noexcept { return std::atomic_ref<std::uint64_t>(word); }
+constexpr std::size_t kinds_at_most = 4;            // kinds of records in one worker's report
 
 void add(std::uint64_t& word, std::uint64_t n) noexcept {
   // One writer. Release: the words are seen to change in the order in which they do.
@@ -32,16 +31,15 @@ std::string counted(std::uint64_t n, const char* one, const char* many) {
 
 }  // namespace
 
-void standstill::start(fabric& net, idle_board& board, alloc::remote_objects& objects, const scheduler* sched) {
+void standstill::start(fabric& net, idle_board& board, alloc::remote_objects& objects, const tied_tasks* tied) {
   net_ = &net;
   board_ = &board;
   objects_ = &objects;
-  sched_ = sched;
+  tied_ = tied;
   *board_ = idle_board{};
-  board_->state = sched != nullptr ? 1 : 0;
-  board_->reported = sched != nullptr ? 0 : 1;
+  board_->state = tied != nullptr ? 1 : 0;
+  board_->reported = tied != nullptr ? 0 : 1;
   still_ = false;
-  seen_.passes.resize(static_cast<std::size_t>(net.size()));
 }
 
 void standstill::leave() noexcept {
@@ -75,13 +73,14 @@ bool standstill::round(reading& seen) {
   seen.sum = 0;
   seen.differences = 0;
   seen.suspended = 0;
+  seen.passes.clear();
   for (int r = 0; r < net_->size(); ++r) {
     const idle_board b = read(r);
     if (b.state % 2 != 0) return false;
     seen.sum += b.state + b.given + b.received;
     seen.differences += b.given - b.received;
     seen.suspended += b.suspended;
-    seen.passes[static_cast<std::size_t>(r)] = b.state == 0 ? ~std::uint64_t{0} : b.passes;
+    seen.passes.push_back(b.state == 0 ? ~std::uint64_t{0} : b.passes);
   }
   return (seen.differences & index_mask) == 0;  // what deques count is modulo 2^24
 }
@@ -94,19 +93,18 @@ void standstill::watch(std::uint64_t now) noexcept {
   if (net_->rank() != 0 || now - looked_ < patience_ns) return;
   looked_ = now;
   reading fresh;
-  fresh.passes.resize(seen_.passes.size());
   if (!round(fresh)) {
     agreed_ = 0;
     return;
   }
   if (agreed_ == 0 || fresh.sum != seen_.sum) {
     agreed_ = 1;
-    seen_ = fresh;
+    seen_ = std::move(fresh);
     return;
   }
   if (agreed_ == 1) {
     agreed_ = 2;
-    seen_ = fresh;
+    seen_ = std::move(fresh);
     return;
   }
   for (std::size_t r = 0; r < seen_.passes.size(); ++r) {
@@ -129,7 +127,7 @@ void standstill::say_what_waits() {
     ++waiting[head->waiting_for];
     ++tasks;
   });
-  for (const std::uint64_t where : sched_->tied_tasks_wait_for()) {
+  for (const std::uint64_t where : tied_->tied_tasks_wait_for()) {
     ++waiting[where];
     ++tasks;
   }
@@ -137,7 +135,7 @@ void standstill::say_what_waits() {
   std::string text = counted(tasks, "task that was suspended here waits", "tasks that were suspended here wait") + ":";
   std::size_t named = 0;
   for (const auto& [where, count] : waiting) {
-    if (named == named_at_most) {
+    if (named == kinds_at_most) {
       text += ", and for " + std::to_string(waiting.size() - named) + " more";
       break;
     }
@@ -152,7 +150,7 @@ void standstill::say_what_waits() {
 void standstill::end(std::uint64_t suspended) {
   static std::uint64_t one = 1;
   for (int r = 1; r < net_->size(); ++r) {
-    const op ask{op_kind::put, false, net_->heap(r), net_->here(&board_->report).offset(), &one, 8, 0, 0};
+    const op ask = op::put(net_->heap(r), net_->here(&board_->report).offset(), &one, 8);
     net_->post(r, {&ask, 1});
     net_->complete(r);
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When nothing can ever run again: every worker is idle, nothing is on its way, and the root has not ended. Then some
 // task waits for a future that nobody sets, or tasks wait for each other in a circle, and the job ends with a report
 // instead of hanging.
@@ -35,8 +36,7 @@
 #include <vector>
 
 #include "alloc/remote_objects.hpp"
-#include "libcore/task/fabric.hpp"
-#include "libcore/task/scheduler.hpp"
+#include "libcore/net/fabric.hpp"
 
 namespace tobi::tasks {
 
@@ -51,10 +51,18 @@ struct alignas(64) idle_board {
   std::uint64_t reported;   // it has
 };
 
+/// Tasks that wait and have no image: what tied them to this worker tells what they wait for.
+class tied_tasks {
+ public:
+  virtual ~tied_tasks() = default;
+  /// The records that they wait for, a record as often as it has such tasks.
+  [[nodiscard]] virtual std::vector<std::uint64_t> tied_tasks_wait_for() const { return {}; }
+};
+
 class standstill {
  public:
-  /// SCHED: null where no tasks run.
-  void start(fabric& net, idle_board& board, alloc::remote_objects& objects, const scheduler* sched);
+  /// TIED: null where no tasks run.
+  void start(fabric& net, idle_board& board, alloc::remote_objects& objects, const tied_tasks* tied);
 
   /// This worker has something to run, or leaves the run. Before it counts or runs it.
   void moves() noexcept {
@@ -104,7 +112,7 @@ class standstill {
   fabric* net_ = nullptr;
   idle_board* board_ = nullptr;
   alloc::remote_objects* objects_ = nullptr;
-  const scheduler* sched_ = nullptr;
+  const tied_tasks* tied_ = nullptr;
   bool still_ = false;
   // Rank 0's.
   std::uint64_t looked_ = 0;

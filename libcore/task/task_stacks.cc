@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "libcore/task/task_stacks.hpp"
 
 #include <sys/mman.h>
@@ -6,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "libcore/base/log.hpp"
 #include "libcore/base/settings.hpp"
@@ -14,15 +16,15 @@ namespace tobi::tasks {
 
 namespace {
 
-constexpr std::size_t guard_bytes = 64u << 10;  // larger than a frame that skips over it in one step is likely to be
+constexpr std::size_t guard_bytes = 1u << 20;   // larger than a result or closure that skips over it is likely to be
 constexpr std::size_t chunk_bytes = 64u << 20;  // of address space asked for at a time
 
-std::size_t page_bytes() noexcept { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+std::size_t system_page() noexcept { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 }  // namespace
 
-task_stacks::task_stacks(std::size_t bytes, const char* setting) noexcept
-    : bytes_((bytes + page_bytes() - 1) / page_bytes() * page_bytes()), setting_(setting) {}
+task_stacks::task_stacks(std::size_t bytes, const char* setting, std::string full)
+    : bytes_((bytes + system_page() - 1) / system_page() * system_page()), setting_(setting), full_(std::move(full)) {}
 
 namespace {
 // A chunk holds as many stacks, each with its guard below, as its size allows, and one at least.
@@ -72,7 +74,7 @@ bool task_stacks::is_guard(const void* address) const noexcept {
 }
 
 std::size_t task_stacks::touched_bytes() const noexcept {
-  const std::size_t page = page_bytes();
+  const std::size_t page = system_page();
   const std::size_t whole = stacks_a_chunk(bytes_) * (bytes_ + guard_bytes);
   std::vector<unsigned char> present(whole / page);
   std::size_t pages = 0;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // mpi: the operations.
 #include <cstring>
 
@@ -6,6 +7,16 @@
 #include "transports/mpi/mpi.hpp"
 
 namespace tobi::transports::mpi {
+
+namespace {
+
+// Whole words are moved as such: others change them meanwhile, and what is said to be bytes may be copied byte by byte.
+bool in_words(MPI_Aint there, const void* here, std::uint64_t bytes) noexcept {
+  const auto mixed = static_cast<std::uint64_t>(there) | reinterpret_cast<std::uintptr_t>(here) | bytes;
+  return mixed % word_bytes == 0;
+}
+
+}  // namespace
 
 status mpi_transport::judge(int code, int rank, const char* doing) noexcept {
   if (code == MPI_SUCCESS) return status::ok;
@@ -45,7 +56,7 @@ status mpi_transport::post(int rank, std::span<const op> ops) noexcept {
       }
       const void* from = o.local;
       if (o.bytes <= small_bytes) from = std::memcpy(next_slot(), o.local, o.bytes);
-      code = o.bytes % word_bytes == 0 && (there | o.bytes) % word_bytes == 0
+      code = in_words(there, from, o.bytes)
                  ? MPI_Put(from, bytes / 8, MPI_UINT64_T, rank, there, bytes / 8, MPI_UINT64_T, window_)
                  : MPI_Put(from, bytes, MPI_BYTE, rank, there, bytes, MPI_BYTE, window_);
       break;
@@ -55,7 +66,9 @@ status mpi_transport::post(int rank, std::span<const op> ops) noexcept {
         execute(ops, [&](region_id) { return reinterpret_cast<std::byte*>(r.base); });
         return status::ok;
       }
-      code = MPI_Get(o.local, bytes, MPI_BYTE, rank, there, bytes, MPI_BYTE, window_);
+      code = in_words(there, o.local, o.bytes)
+                 ? MPI_Get(o.local, bytes / 8, MPI_UINT64_T, rank, there, bytes / 8, MPI_UINT64_T, window_)
+                 : MPI_Get(o.local, bytes, MPI_BYTE, rank, there, bytes, MPI_BYTE, window_);
       break;
     case op_kind::fetch_add: {
       const void* operand = std::memcpy(next_slot(), &o.operand, sizeof o.operand);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "transports/mpi/loader.hpp"
 
 #include "libcore/base/mpi_plugin.hpp"
@@ -15,7 +16,7 @@ std::unique_ptr<transport> create(const context& where) {
   if (where.settings.amo_server == base::amo_place::thread) {
     base::fatal_everywhere(
         where.rank,
-        "TOBI_AMO_SERVER=thread cannot be had with mpi, whose library serves one thread; use inline or auto.",
+        "TOBI_AMO_SERVER=thread cannot be used with mpi, whose library serves one thread; use inline or auto.",
         base::exit_usage);
   }
   std::unique_ptr<transport> made(make(base::services(), where));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI-3 RMA, passive target: one dynamic window, locked for all from start to end.
 //
 // Whether this is one-sided is the library's affair, and measured at the start: a get and an atomic from a rank that

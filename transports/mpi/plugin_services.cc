@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inside a plugin: log() and fatal() are the host's.
 #include "transports/mpi/plugin_services.hpp"
 

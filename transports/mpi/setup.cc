@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // mpi: starting the library, the window, and the measurement of one-sidedness.
 #include <time.h>
 
@@ -21,7 +22,7 @@ struct key_content {
   std::uint64_t number;  // among the owner's registrations, so that no two keys are equal
   std::uint64_t check;   // keys come from outside
 };
-static_assert(sizeof(key_content) <= 64);
+static_assert(sizeof(key_content) <= own_key_bytes_max);
 
 std::uint64_t checksum(const key_content& c) noexcept {
   return (c.base * 0x9e3779b97f4a7c15u) ^ (c.bytes * 0xc2b2ae3d27d4eb4fu) ^ (c.number + 0x165667b19e3779f9u);

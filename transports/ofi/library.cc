@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "transports/ofi/library.hpp"
 
-#include <dlfcn.h>
 #include <signal.h>
 
 #include <array>
+
+#include "libcore/base/shared_library.hpp"
 
 namespace tobi::transports::ofi {
 
@@ -30,21 +32,18 @@ class handlers_kept {
 library load() {
   library lib;
   const handlers_kept kept;
-  void* handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    lib.error = std::string("libfabric is not installed (") + dlerror() + "); Debian's package is libfabric1";
+  const base::shared_library so("libfabric.so.1");
+  if (!so.is_open()) {
+    lib.error = "libfabric is not installed (" + so.error() + "); Debian's package is libfabric1";
     return lib;
   }
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-    if (function == nullptr) lib.error = std::string("this libfabric has no ") + name;
-  };
-  find(lib.getinfo, "fi_getinfo");
-  find(lib.freeinfo, "fi_freeinfo");
-  find(lib.dupinfo, "fi_dupinfo");
-  find(lib.fabric, "fi_fabric");
-  find(lib.strerror, "fi_strerror");
-  find(lib.version, "fi_version");
+  const char* lacks = so.resolve({{"fi_getinfo", lib.getinfo},
+                                  {"fi_freeinfo", lib.freeinfo},
+                                  {"fi_dupinfo", lib.dupinfo},
+                                  {"fi_fabric", lib.fabric},
+                                  {"fi_strerror", lib.strerror},
+                                  {"fi_version", lib.version}});
+  if (lacks != nullptr) lib.error = std::string("this libfabric has no ") + lacks;
   return lib;
 }
 

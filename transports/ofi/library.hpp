@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libfabric, found when it is needed: a program that never uses it does not need it installed, and one that does gets a
 // sentence instead of the loader's. All but these few functions of libfabric are inline in its headers.
 #pragma once

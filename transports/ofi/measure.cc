@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ofi: whether the provider is one-sided here. What a provider says of its progress is about its own software: one with
 // manual progress may have RMA in hardware, and one that says that it moves by itself may not.
 //
@@ -24,10 +25,11 @@ namespace {
 // itself does so by threads, which may have to wait for a core; and the others have not promised anything.
 constexpr std::uint64_t soon_ns = 20'000'000;
 constexpr std::uint64_t soon_by_threads_ns = 200'000'000;
-// The first contact makes connections.
-constexpr std::uint64_t first_contact_ns = 200'000'000;
+// The first contact makes connections, and everybody polls meanwhile: it takes this long only where nothing comes, or
+// where hundreds of workers share a core.
+constexpr std::uint64_t first_contact_ns = 60'000'000'000;
 
-enum : std::uint32_t { rma_bit = 1, amo_bit = 2, moves_bit = 4, all_bits = 7 };
+enum : std::uint32_t { rma_bit = 1, amo_bit = 2, moves_bit = 4, notices_bit = 8, all_bits = 15 };
 
 constexpr std::uint64_t left_alone = 0x746f6269;
 
@@ -40,13 +42,14 @@ void give_way(unsigned turns) {
 
 }  // namespace
 
-// Whether WHAT is complete before LIMIT_NS have passed.
-bool ofi_transport::complete_within(int rank, const op& what, std::uint64_t limit_ns) noexcept {
+// Whether WHAT, with REMOTE_DATA in the target's completion if there are any, is complete before LIMIT_NS have passed.
+bool ofi_transport::complete_within(int rank, const op& what, std::uint64_t limit_ns,
+                                    const std::uint64_t* remote_data) noexcept {
   const std::uint64_t begin = arch::now_ns();
   bool posted = false;
   for (unsigned turns = 0; arch::now_ns() - begin < limit_ns; ++turns) {
     if (!posted) {
-      const status s = post(rank, {&what, 1});
+      const status s = remote_data == nullptr ? post(rank, {&what, 1}) : notify(rank, what, *remote_data);
       if (s != status::ok && s != status::again) return false;
       posted = s == status::ok;
     } else if (const status s = flush(rank); s != status::again) {
@@ -72,25 +75,43 @@ std::uint32_t ofi_transport::try_partner(int partner, region_id there) noexcept 
   }
   std::uint32_t bits = rma_bit;
   if (caps_.fetch_add) {
-    const op add{op_kind::fetch_add, false, there, offsetof(probe, counter), probe_->local, 8, 1, 0};
+    const op add = op::add(there, offsetof(probe, counter), 1, probe_->local);
     if (complete_within(partner, add, patience_ns())) bits |= amo_bit;
   }
-  const op last{op_kind::put, false, there, offsetof(probe, arrives), const_cast<std::uint64_t*>(&left_alone), 8, 0, 0};
+  const op last = op::put(there, offsetof(probe, arrives), &left_alone, 8);
   return post(partner, {&last, 1}) == status::ok ? bits | moves_bit : bits;
 }
 
-void ofi_transport::measure_once(meeting& with, int partner, bool sleeps_first, region_id there) {
-  // Both ends of each connection are made with everybody polling, as far as the bootstrap lets them.
-  const op hello{op_kind::put, false, there, offsetof(probe, target), probe_->local, 8, 0, 0};
-  (void)complete_within(partner, hello, first_contact_ns);
+// The first put to the partner, with a notice. Both ends of the connection are made with everybody polling, as far as
+// the bootstrap lets them. Whether notices come: a provider may know of data that puts carry, and refuse them or lose
+// what they say.
+bool ofi_transport::greet(meeting& with, int partner, region_id there) {
+  const op hello = op::put(there, offsetof(probe, target), probe_->local, 8);
+  const bool notified = caps_.put_notify && complete_within(partner, hello, first_contact_ns, &nobody);
+  if (!notified) (void)complete_within(partner, hello, first_contact_ns);
+  // The others would wait for this rank for as long as they wait for anybody.
+  if (domain_health_ != status::ok) {
+    base::fatal("the network of this worker failed at the first contact with rank " + std::to_string(partner) +
+                " over " + std::string(info_->fabric_attr->prov_name) + "; try another provider (TOBI_OFI_PROVIDER).");
+  }
   with.wait([this] { progress(); });
-  std::uint32_t seen = all_bits;
+  // The partner of a partner is another one where two nodes differ in their workers.
+  if (pair_up(partner, with.size(), nodes_).partner != with.rank()) return notified;
+  const std::uint64_t met = arch::now_ns();
+  for (unsigned turns = 0; notified && greetings_ == 0 && arch::now_ns() - met < patience_ns(); ++turns) {
+    progress();
+    give_way(turns);
+  }
+  return notified && greetings_ != 0;
+}
+
+void ofi_transport::measure_once(meeting& with, int partner, bool sleeps_first, region_id there, std::uint32_t seen) {
   const std::atomic_ref arrives(probe_->arrives);
   for (int turn = 0; turn < 2; ++turn) {
     const bool sleeps = sleeps_first == (turn == 0);
     if (sleeps) arrives.store(0, std::memory_order_release);
     with.wait(nullptr);
-    if (!sleeps) seen &= try_partner(partner, there);
+    if (!sleeps) seen &= try_partner(partner, there) | notices_bit;
     seen &= with.common(seen);
     if ((seen & rma_bit) == 0) break;  // nobody asks for the rest
     // The workers of this turn are on their way to the next meeting, and leave their last put alone.
@@ -101,15 +122,24 @@ void ofi_transport::measure_once(meeting& with, int partner, bool sleeps_first, 
     if (missing()) seen &= ~std::uint32_t{moves_bit};
   }
   if ((seen & rma_bit) != 0) seen = with.common(seen);
+  believe_notices((seen & notices_bit) != 0);
   progress_.measured = true;
   progress_.rma_passive = (seen & rma_bit) != 0;
   progress_.amo_passive = (seen & amo_bit) != 0;
   progress_.moves = (seen & moves_bit) != 0;
 }
 
+void ofi_transport::believe_notices(bool they_come) noexcept {
+  if (they_come || !caps_.put_notify) return;
+  caps_.put_notify = false;
+  caps_.msg_max = 0;
+  arrived_.clear();
+  base::log(base::log_level::info, "ofi: notices of puts did not come at the start, and are not used.");
+}
+
 void ofi_transport::measure(meeting& with) {
-  if (progress_.wanted == base::progress_mode::manual) return;
   if (with.size() == 1) {
+    if (progress_.wanted == base::progress_mode::manual) return;
     progress_.measured = progress_.rma_passive = progress_.amo_passive = progress_.moves = true;
     claim();
     return;
@@ -125,11 +155,14 @@ void ofi_transport::measure(meeting& with) {
   const bool usable = registered && attach(with_whom.partner, theirs, there) == status::ok;
   // Where even this little memory cannot be registered the job's will fail, with a sentence.
   if ((with.common(usable ? 1 : 0)) == 0) return;
-  measure_once(with, with_whom.partner, with_whom.sleeps_first, there);
+  const bool heard = greet(with, with_whom.partner, there);
+  if (progress_.wanted == base::progress_mode::manual) return believe_notices(with.common(heard ? 1 : 0) != 0);
+  const std::uint32_t known = heard ? all_bits : all_bits & ~std::uint32_t{notices_bit};
+  measure_once(with, with_whom.partner, with_whom.sleeps_first, there, known);
   const bool stands_still = !progress_.rma_passive || (progress_.atomics && !progress_.amo_passive);
   if (progress_.wanted == base::progress_mode::thread && stands_still && !progress_.thread) {
     start_mover();  // the provider had promised to move by itself
-    measure_once(with, with_whom.partner, with_whom.sleeps_first, there);
+    measure_once(with, with_whom.partner, with_whom.sleeps_first, there, known);
   }
   claim();
   base::log(base::log_level::info, "ofi: " + describe() + ".");

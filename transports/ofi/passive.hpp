@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ofi claims of its progress: what was measured where that could be done, and otherwise what the provider says.
 #pragma once
 

@@ -1,11 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "transports/ofi/provider.hpp"
 
 #include <netinet/in.h>
 #include <rdma/fi_domain.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "libcore/base/text.hpp"
+#include "transports/ofi/symbol_search.hpp"
 
 namespace tobi::transports::ofi {
 
@@ -14,21 +21,31 @@ namespace {
 constexpr std::uint32_t api = FI_VERSION(1, 11);
 constexpr std::uint64_t rma = FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
+// Everything that a provider may ask for beside a registration.
+constexpr int any_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+// A provider counts its keys, from 1 on. Over sockets whoever reaches the port could guess them, and has then what the
+// job's workers have: all of their memory. So the keys are ours where it leaves that to us: 64 bits by chance.
+constexpr int own_keys = any_mode & ~FI_MR_PROV_KEY;
+constexpr std::size_t key_bytes = 8;
+
 // Never taken unless they are named: one host only, deprecated, or unreliable underneath and slower than tcp.
 constexpr std::array<std::string_view, 4> not_automatic{"shm", "sockets", "udp", "net"};
 
-info_list ask(std::uint64_t caps, const std::string& provider, std::string& error) {
+info_list ask(std::uint64_t caps, const std::string& provider, std::string& error, int mr_mode = any_mode) {
   const library& lib = libfabric();
   const info_list hints(lib.dupinfo(nullptr));
   hints->caps = caps;
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
   hints->ep_attr->type = FI_EP_RDM;
-  hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+  hints->domain_attr->mr_mode = mr_mode;
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
   // What is delivered is in the target's memory, not just sent.
   hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE | FI_COMPLETION;
   if (!provider.empty()) hints->fabric_attr->prov_name = strdup(provider.c_str());  // freed with the hints
   fi_info* found = nullptr;
+  static bool started = false;  // the first call makes all providers ready
+  std::optional<symbol_search_off> quicker;
+  if (!std::exchange(started, true)) quicker.emplace();
   const int status = lib.getinfo(api, nullptr, nullptr, 0, hints.get(), &found);
   if (status != 0) error = lib.strerror(-status);
   return info_list(found);
@@ -63,21 +80,50 @@ const fi_info* best(const fi_info* list, std::string_view named, std::string_vie
   return loopback;
 }
 
+// An endpoint of the very provider NAME, with keys of our own if it may be; null if it has not got CAPS.
+info_list endpoint_of(const std::string& name, const std::string& domain, std::uint64_t caps) {
+  for (const int mode : {own_keys, any_mode}) {
+    std::string ignored;
+    const info_list list = ask(caps, name, ignored, mode);
+    const fi_info* found = list == nullptr ? nullptr : best(list.get(), name, domain);
+    if (found == nullptr || name != found->fabric_attr->prov_name) continue;
+    if (mode == own_keys && found->domain_attr->mr_key_size < key_bytes) continue;  // short ones can be guessed, too
+    return info_list(libfabric().dupinfo(found));
+  }
+  return nullptr;
+}
+
 std::string names(const fi_info* list, const char* (*of)(const fi_info&)) {
   std::vector<std::string> all;
   for (; list != nullptr; list = list->next) {
     const std::string name = of(*list);
     if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
   }
-  std::string text;
-  for (const std::string& n : all) text.append(text.empty() ? "" : ", ").append(n);
-  return text;
+  return base::joined(all);
 }
 
+// Provider shm has a file of some megabytes there for each worker, and serves nobody where it might not find the room;
+// what it answers then says nothing of that.
+std::string room_for(const std::string& provider) {
+  struct statvfs files {};
+  if (provider != "shm" || statvfs("/dev/shm", &files) != 0) return "";
+  return "; /dev/shm has " + base::format_size(files.f_bavail * files.f_frsize >> 20 << 20) + " left for it";
+}
+
+// libfabric reads these once, at its first call; what the user has set stays.
+//
 // Providers over connections make their queues for 256 peers unless they are told how many there will be, and a device
-// may not have queues so long (Soft-RoCE under verbs;ofi_rxm). Servers of atomics count as peers. libfabric reads it
-// once, at its first call; what the user has set stays.
-void tell_size(const context& where) { setenv("FI_UNIVERSE_SIZE", std::to_string(2 * where.size).c_str(), 0); }
+// may not have queues so long (Soft-RoCE under verbs;ofi_rxm). Servers of atomics count as peers.
+//
+// rxm has buffers of 16 KB for messages, and touches all of them as it starts: 97 MB a worker. Its messages carry
+// nothing but atomics here, of 64 bytes at most; puts and gets go past them.
+void tell_needs(const context& where) {
+  setenv("FI_UNIVERSE_SIZE", std::to_string(2 * where.size).c_str(), 0);
+  setenv("FI_OFI_RXM_BUFFER_SIZE", "1024", 0);
+  // In microseconds. A first contact waits for up to three such looks of the two, and the provider's own 10 ms each are
+  // longer than most tasks.
+  setenv("FI_OFI_RXM_CM_PROGRESS_INTERVAL", "100", 0);
+}
 
 }  // namespace
 
@@ -88,7 +134,7 @@ choice choose_provider(const context& where) {
     c.error = lib.error;
     return c;
   }
-  tell_size(where);
+  tell_needs(where);
   const std::string& wanted = where.settings.ofi_provider;
   const std::string domain = base::dealt(where.settings.ofi_domain, where.rank);
   std::string why;
@@ -107,23 +153,18 @@ choice choose_provider(const context& where) {
     const info_list all = ask(rma, "", ignored);
     c.error = wanted.empty()
                   ? "libfabric offers no provider with reliable datagram endpoints and RMA (" + why + ")"
-                  : "libfabric has no provider \"" + wanted + "\" that can serve (" + why +
+                  : "libfabric has no provider \"" + wanted + "\" that can serve (" + why + room_for(wanted) +
                         "); TOBI_OFI_PROVIDER may be one of " +
                         names(all.get(), [](const fi_info& i) -> const char* { return i.fabric_attr->prov_name; });
     return c;
   }
   const std::string name = found->fabric_attr->prov_name;
   if (where.settings.amo_server <= base::amo_place::native) {
-    std::string ignored;
-    info_list with = ask(rma | FI_ATOMIC, name, ignored);
-    const fi_info* same = with == nullptr ? nullptr : best(with.get(), name, domain);
-    if (same != nullptr && name == same->fabric_attr->prov_name) {
-      c.info.reset(lib.dupinfo(same));
-      c.atomics = true;
-      return c;
-    }
+    c.info = endpoint_of(name, domain, rma | FI_ATOMIC);
+    c.atomics = c.info != nullptr;
   }
-  c.info.reset(lib.dupinfo(found));
+  if (c.info == nullptr) c.info = endpoint_of(name, domain, rma);
+  if (c.info == nullptr) c.error = "libfabric offers the provider " + name + " and then does not";
   return c;
 }
 

@@ -1,17 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
 // ofi: opening, registering, exchanging. Every mr_mode bit that a provider may ask for is honoured here.
-#include <dirent.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
+#include "arch/topology.hpp"
+#include "libcore/base/left_files.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/base/secret.hpp"
+#include "libcore/base/thread.hpp"
+#include "transports/ofi/left_behind.hpp"
 #include "transports/ofi/ofi.hpp"
+#include "transports/ofi/sockets.hpp"
 #include "transports/soft/amo.hpp"
 
 namespace tobi::transports::ofi {
@@ -25,32 +29,21 @@ struct key_content {
   std::uint64_t number;  // among the owner's registrations, so that no two keys are equal
   std::uint64_t check;   // keys come from outside
 };
-static_assert(sizeof(key_content) <= 64, "a decorator's own part follows");
+static_assert(sizeof(key_content) <= own_key_bytes_max);
 
 std::uint64_t checksum(const key_content& c) noexcept {
   return (c.start * 0x9e3779b97f4a7c15u) ^ (c.key * 0xc2b2ae3d27d4eb4fu) ^
          ((c.bytes ^ c.number << 48) + 0x165667b19e3779f9u);
 }
 
-constexpr std::uint64_t access_all = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-
-// libfabric's shm provider has a file in /dev/shm for each endpoint, PID:UID:NUMBER, and cannot remove it when its
-// process is killed. Peers map it when they first talk to it, so it cannot lose its name before. What processes of this
-// user have left that are gone, the next endpoint removes.
-void remove_what_the_dead_left() {
-  DIR* folder = opendir("/dev/shm");
-  if (folder == nullptr) return;
-  while (const dirent* entry = readdir(folder)) {
-    int pid = 0;
-    unsigned uid = 0;
-    unsigned number = 0;
-    int length = 0;
-    if (std::sscanf(entry->d_name, "%d:%u:%u%n", &pid, &uid, &number, &length) != 3) continue;
-    if (entry->d_name[length] != '\0' || pid <= 0 || uid != getuid()) continue;
-    if (kill(pid, 0) != 0 && errno == ESRCH) unlinkat(dirfd(folder), entry->d_name, 0);
+bool is_first_of_its_node(const context& where) noexcept {
+  for (int r = 0; r < where.rank; ++r) {
+    if (where.node_of(r) == where.node_of(where.rank)) return false;
   }
-  closedir(folder);
+  return true;
 }
+
+constexpr std::uint64_t access_all = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 }  // namespace
 
@@ -104,12 +97,14 @@ ofi_transport::ofi_transport(const context& where, choice chosen)
   progress_.atomics = caps_.compare_swap;
   if (progress_.wanted == base::progress_mode::thread && !progress_.says_automatic) start_mover();
   claim();
+  claim_notices();
   base::log(base::log_level::info, "ofi: " + describe() + ".");
 }
 
 void ofi_transport::start_mover() {
   progress_.thread = true;
-  mover_ = std::thread([this] {
+  mover_ = base::start_thread("the provider is moved by it", [this] {
+    arch::bind_to_all_cores();  // on the worker's core alone it would wait until that is preempted
     // Reading no entries moves the provider and leaves the completions to the worker.
     while (!stop_mover_.load(std::memory_order_relaxed)) {
       fi_cq_read(cq_.get(), nullptr, 0);
@@ -126,18 +121,41 @@ void ofi_transport::claim() {
   caps_.needs_progress = now.needs_progress;
 }
 
+// Providers that would use up a receive for such data ask for the mode FI_RX_CQ_DATA, which is not offered to them.
+void ofi_transport::claim_notices() {
+  const std::size_t bytes = info_->domain_attr->cq_data_size;
+  caps_.put_notify = bytes > rank_bytes && static_cast<std::uint64_t>(size_) < nobody;
+  caps_.msg_max = caps_.put_notify ? static_cast<std::uint32_t>(std::min<std::size_t>(bytes, 8) - rank_bytes) : 0;
+}
+
 std::string ofi_transport::describe() const {
   return std::string("provider ") + info_->fabric_attr->prov_name + ", domain " + info_->domain_attr->name + ", " +
-         std::string(claims_of(progress_).words) + (caps_.compare_swap ? ", the provider's atomics" : "");
+         std::string(claims_of(progress_).words) + (caps_.compare_swap ? ", the provider's atomics" : "") +
+         (mode(FI_MR_PROV_KEY) ? ", keys of memory that the provider counts" : "");
 }
+
+// Addresses and what an operation asks of its target are the provider's own.
+std::string ofi_transport::dialect() const { return std::string("provider ") + info_->fabric_attr->prov_name; }
 
 void ofi_transport::open(const context& where) {
   // Only FI_THREAD_SAFE lets a second thread read the completion queue.
   const bool thread = where.settings.ofi_progress == base::progress_mode::thread;
   info_->domain_attr->threading = thread ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
-  if (std::string_view(info_->fabric_attr->prov_name) == "shm") {
+  const bool is_shm = std::string_view(info_->fabric_attr->prov_name) == "shm";
+  if (is_shm) {
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);  // it copies between processes with process_vm_readv
     remove_what_the_dead_left();
+  }
+  if (const std::string_view provider = info_->fabric_attr->prov_name; has_sockets(provider)) {
+    const auto peers = static_cast<std::size_t>(size_);
+    const std::string why = too_few_files(provider, make_room_for_files(files_for(peers)), peers);
+    if (!why.empty() && is_first_of_its_node(where)) base::log(base::log_level::warn, why);
+    if (mode(FI_MR_PROV_KEY) && is_first_of_its_node(where)) {
+      base::log(base::log_level::warn,
+                "libfabric's provider " + std::string(provider) +
+                    " counts its keys of memory here, so a host that reaches this machine's ports "
+                    "can guess them; put a firewall in front of it.");
+    }
   }
   const auto need = [&](long status, const char* what) {
     if (status != 0) cannot(what, status);
@@ -150,23 +168,20 @@ void ofi_transport::open(const context& where) {
   domain_.reset(domain);
   fi_av_attr av_attr{};
   av_attr.type = FI_AV_TABLE;
-  av_attr.count = static_cast<std::size_t>(size_);
+  // A hint, of those that are used. Providers make room for so many at once, and touch all of it.
+  av_attr.count = std::min<std::size_t>(static_cast<std::size_t>(size_), 64);
   fid_av* av = nullptr;
   need(fi_av_open(domain, &av_attr, &av, nullptr), "making the address vector");
   av_.reset(av);
-  fi_cq_attr cq_attr{};
-  cq_attr.format = FI_CQ_FORMAT_CONTEXT;
-  cq_attr.size = 2 * requests;
-  cq_attr.wait_obj = FI_WAIT_NONE;
-  fid_cq* cq = nullptr;
-  need(fi_cq_open(domain, &cq_attr, &cq, nullptr), "making the completion queue");
-  cq_.reset(cq);
+  open_queue();
   fid_ep* ep = nullptr;
   need(fi_endpoint(domain, info_.get(), &ep, nullptr), "making the endpoint");
   ep_.reset(ep);
   need(fi_ep_bind(ep, &av->fid, 0), "binding the address vector");
-  need(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), "binding the completion queue");
+  need(fi_ep_bind(ep, &cq_->fid, FI_TRANSMIT | FI_RECV), "binding the completion queue");
   need(fi_enable(ep), "enabling the endpoint");
+  if (is_shm) file_ = file_of(address());
+  if (!file_.empty()) base::note_file(file_);
 
   requests_.resize(requests);
   for (request& r : requests_) {
@@ -175,10 +190,29 @@ void ofi_transport::open(const context& where) {
   }
   if (mode(FI_MR_LOCAL)) {
     int error = 0;
-    requests_mr_.reset(register_with_provider(requests_.data(), requests_.size() * sizeof(request), FI_READ | FI_WRITE,
-                                              next_key_++, error));
+    requests_mr_.reset(
+        register_with_provider(requests_.data(), requests_.size() * sizeof(request), FI_READ | FI_WRITE, error));
     if (requests_mr_ == nullptr) cannot("registering the request buffers", error);
   }
+}
+
+// Only a provider that must be polled has a use for a descriptor to sleep on: there who waits serves the others too.
+// One that moves by itself would pay for it at each completion.
+void ofi_transport::open_queue() {
+  fi_cq_attr attr{};
+  attr.format = FI_CQ_FORMAT_DATA;
+  attr.size = 2 * requests;
+  attr.wait_obj = info_->domain_attr->data_progress == FI_PROGRESS_AUTO ? FI_WAIT_NONE : FI_WAIT_FD;
+  fid_cq* queue = nullptr;
+  long error = fi_cq_open(domain_.get(), &attr, &queue, nullptr);
+  if (error != 0 && attr.wait_obj == FI_WAIT_FD) {
+    attr.wait_obj = FI_WAIT_NONE;
+    error = fi_cq_open(domain_.get(), &attr, &queue, nullptr);
+  }
+  if (error != 0) cannot("making the completion queue", error);
+  cq_.reset(queue);
+  if (attr.wait_obj == FI_WAIT_FD && fi_control(&queue->fid, FI_GETWAIT, &wait_fd_) != 0) wait_fd_ = -1;
+  caps_.wait_fd = wait_fd_ >= 0;
 }
 
 ofi_transport::~ofi_transport() {
@@ -187,6 +221,7 @@ ofi_transport::~ofi_transport() {
   own_.clear();
   requests_mr_.reset();
   ep_.reset();
+  if (!file_.empty()) base::forget_file(file_);
 }
 
 std::string ofi_transport::address() const {
@@ -199,17 +234,22 @@ std::string ofi_transport::address() const {
 
 status ofi_transport::connect(std::span<const std::string> addresses) {
   if (addresses.size() != static_cast<std::size_t>(size_)) return status::invalid;
-  peers_.resize(addresses.size());
+  for (const std::string& a : addresses) name_bytes_ = std::max(name_bytes_, a.size());
+  names_.assign(addresses.size() * name_bytes_, '\0');
   for (std::size_t i = 0; i < addresses.size(); ++i) {
-    if (fi_av_insert(av_.get(), addresses[i].data(), 1, &peers_[i].address, 0, nullptr) != 1) return status::invalid;
+    if (addresses[i].empty()) return status::invalid;
+    std::memcpy(names_.data() + i * name_bytes_, addresses[i].data(), addresses[i].size());
   }
+  peers_.resize(addresses.size());
   return status::ok;
 }
 
-fid_mr* ofi_transport::register_with_provider(void* base, std::size_t bytes, std::uint64_t access, std::uint64_t key,
-                                              int& error) {
+// The key is a secret that the ranks tell each other through the launcher: it is all that keeps others from this
+// memory. What arrives as messages lies in registered memory too.
+fid_mr* ofi_transport::register_with_provider(void* from, std::size_t bytes, std::uint64_t access, int& error) {
+  const std::uint64_t key = mode(FI_MR_PROV_KEY) ? 0 : base::secret();
   fid_mr* mr = nullptr;
-  error = fi_mr_reg(domain_.get(), base, bytes, access, 0, key, 0, &mr, nullptr);
+  error = fi_mr_reg(domain_.get(), from, bytes, access, 0, key, 0, &mr, nullptr);
   if (error != 0) return nullptr;
   if (mode(FI_MR_ENDPOINT)) {
     error = fi_mr_bind(mr, &ep_->fid, 0);
@@ -234,7 +274,7 @@ status ofi_transport::register_memory(const memory& local, region_key& key) {
       around == own_.end() ? nullptr : around->mr, base, local.bytes, base, local.bytes, ++registrations_, {}};
   int error = 0;
   if (around == own_.end()) {
-    mine.mr = handle<fid_mr>(register_with_provider(base, local.bytes, access_all, next_key_++, error));
+    mine.mr = handle<fid_mr>(register_with_provider(base, local.bytes, access_all, error));
   } else {
     mine.registered = around->registered;
     mine.registered_bytes = around->registered_bytes;

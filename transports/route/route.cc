@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "transports/route/route.hpp"
 
 #include <algorithm>
@@ -46,7 +47,6 @@ route_transport::route_transport(const context& where, std::unique_ptr<transport
       far_pending_(static_cast<std::size_t>(where.size), 0),
       near_(std::move(near)),
       far_(std::move(far)),
-      near_atomics_(far_->caps().scope == amo_scope::host),
       caps_(far_->caps()) {
   for (int r = 0; r < size_; ++r) is_near_.push_back(where.node_of(r) == where.node_of(where.rank));
   caps_.direct_map = true;
@@ -55,19 +55,27 @@ route_transport::route_transport(const context& where, std::unique_ptr<transport
   caps_.inline_max = std::min(caps_.inline_max, near_->caps().inline_max);
   caps_.chain_max = std::min(caps_.chain_max, near_->caps().chain_max);
   caps_.put_max = std::min(caps_.put_max, near_->caps().put_max);
-  // Neighbours take their share where atomics on their words go through the network.
-  if (caps_.peers_max != 0 && !near_atomics_) {
-    const auto near_ranks = static_cast<std::uint32_t>(std::count(is_near_.begin(), is_near_.end(), 1)) - 1;
-    caps_.peers_max = caps_.peers_max > near_ranks ? caps_.peers_max - near_ranks : 1;
-  }
+  take_route_of_atomics();
   base::log(base::log_level::info, "route: " + describe() + ".");
+}
+
+void route_transport::take_route_of_atomics() noexcept {
+  caps_.scope = far_->caps().scope;
+  caps_.peers_max = far_->caps().peers_max;
+  near_atomics_ = caps_.scope == amo_scope::host;
+  // Neighbours take their share where atomics on their words go through the network.
+  if (caps_.peers_max == 0 || near_atomics_) return;
+  const auto near_ranks = static_cast<std::uint32_t>(std::count(is_near_.begin(), is_near_.end(), 1)) - 1;
+  caps_.peers_max = caps_.peers_max > near_ranks ? caps_.peers_max - near_ranks : 1;
 }
 
 void route_transport::measure(meeting& with) {
   far_->measure(with);
+  take_route_of_atomics();
   caps_.passive_rma = far_->caps().passive_rma;
   caps_.passive_amo = far_->caps().passive_amo;
   caps_.needs_progress = far_->caps().needs_progress;
+  caps_.wait_fd = far_->caps().wait_fd;
 }
 
 std::string route_transport::describe() const {

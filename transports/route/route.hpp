@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two transports as one: shared memory between ranks of one node, the network between nodes.
 //
 // Atomics take one route in a job. Where the network's atomics are atomic with the CPU's (scope host), those of one
@@ -18,6 +19,7 @@ class route_transport final : public transport {
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] const capabilities& caps() const noexcept override { return caps_; }
   [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] std::string dialect() const override { return far_->dialect(); }
   [[nodiscard]] std::string why_not_registered() const override { return far_->why_not_registered(); }
   [[nodiscard]] std::string address() const override;
   status connect(std::span<const std::string> addresses) override;
@@ -34,6 +36,7 @@ class route_transport final : public transport {
   status poll_notice(notice& n) noexcept override { return far_->poll_notice(n); }
   void progress() noexcept override { far_->progress(); }
   [[nodiscard]] int wait_fd() const noexcept override { return far_->wait_fd(); }
+  [[nodiscard]] bool may_sleep() noexcept override { return far_->may_sleep(); }
 
  private:
   struct region {
@@ -42,6 +45,7 @@ class route_transport final : public transport {
     region_id near;
     region_id far;
   };
+  void take_route_of_atomics() noexcept;
   status post_by(transport& way, int rank, std::span<const op> ops, bool near) noexcept;
 
   std::string name_;
@@ -50,7 +54,7 @@ class route_transport final : public transport {
   std::vector<char> far_pending_;  // something was posted to a near rank by the far way
   std::unique_ptr<transport> near_;
   std::unique_ptr<transport> far_;
-  bool near_atomics_;
+  bool near_atomics_ = false;
   capabilities caps_;
   std::vector<region> regions_;
 };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // self: the operations. A chain is checked whole before its first operation is executed, so that a refusal has had no
 // effect.
 #include "transports/cpu_ops.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The smallest transport that keeps the contract: one worker, which is its own only peer. It is the template for a
 // port: the same files in the same order, each operation as plainly as it can be said. A backend for a real fabric
 // differs in setup.cc (opening a device, exchanging addresses) and in what a posted operation becomes in datapath.cc.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // self: what happens before the first operation. Nothing here is fast, and nothing here needs to be.
 #include <cstring>
 
@@ -21,6 +22,7 @@ self_transport::self_transport(const context& where) : rank_(where.rank) {
   caps_.direct_map = true;
   caps_.reg_any_va = true;
   caps_.chain = true;
+  caps_.ordered_gets = true;
   caps_.chain_max = 16;
   caps_.inline_max = 0xffff'ffff;  // a put has been executed when post() returns, whatever its size
   caps_.put_max = std::uint64_t{1} << 40;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // shm: the operations, on the mapped memory.
 #include "transports/cpu_ops.hpp"
 #include "transports/shm/shm.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // shm: what is claimed, and whom it serves. The mapping itself is in transports/peer_memory.
 #include "transports/shm/shm.hpp"
 
@@ -17,6 +18,7 @@ shm_transport::shm_transport(const context& where) : size_(where.size), memory_(
   caps_.passive_amo = true;
   caps_.direct_map = true;
   caps_.chain = true;
+  caps_.ordered_gets = true;
   caps_.chain_max = 16;
   caps_.inline_max = 0xffff'ffff;  // a put has been executed when post() returns, whatever its size
   caps_.put_max = std::uint64_t{1} << 40;

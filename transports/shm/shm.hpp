@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workers of one node: each maps the others' memory, and the initiator's CPU executes the operations. Nothing runs at
 // the target, so everything is passive, and atomics are the CPU's own (scope host).
 #pragma once

@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // sim: the queues. Time is counted in steps, one a call; what a chain does when its step has come is in nic.cc.
 #include <sched.h>
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "transports/cpu_ops.hpp"
 #include "transports/sim/sim.hpp"
@@ -71,12 +73,22 @@ status sim_transport::enqueue(int rank, std::span<const op> ops, bool notifies, 
       o.local = c->inlined[i];
     }
   }
+  reorder_gets(*c);
   c->due = rng_.uniform(at_once_one_in) == 0 ? now_ : now_ + 1 + delay();
   if (modes_.clog != 0 && rng_.uniform(modes_.clog) == 0) l.clogged_until = now_ + rng_.uniform(clogged_steps);
   if (l.queue.empty()) busy_.push_back(rank);
   l.queue.push_back(std::move(c));
   step();
   return status::ok;
+}
+
+// A device that has both requests may read memory for the later one first.
+void sim_transport::reorder_gets(chain& c) noexcept {
+  for (std::uint32_t i = 1; !modes_.ordered_gets && i < c.count; ++i) {
+    if (c.ops[i - 1].kind != op_kind::get || c.ops[i].kind != op_kind::get || rng_.uniform(2) == 0) continue;
+    std::swap(c.ops[i - 1], c.ops[i]);
+    std::swap(c.remote[i - 1], c.remote[i]);
+  }
 }
 
 // One step of everything that is queued. The queues are looked at from a random place on, so that none is favoured.

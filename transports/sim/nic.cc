@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // sim: what the simulated NIC does to memory.
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <numeric>
 

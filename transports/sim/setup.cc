@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // sim: the modes, what is claimed in each, and the page that each worker's simulated NIC shares with the others.
 #include <poll.h>
 #include <sys/mman.h>
@@ -10,6 +11,7 @@
 #include <cstring>
 
 #include "libcore/base/log.hpp"
+#include "libcore/base/text.hpp"
 #include "transports/sim/sim.hpp"
 
 namespace tobi::transports::sim {
@@ -27,6 +29,7 @@ constexpr mode_row mode_table[] = {
     {"manual-amo", 0, 0, [](modes& m, std::uint64_t) { m.manual_amo = true; }},
     {"nochain", 0, 0, [](modes& m, std::uint64_t) { m.chains = false; }},
     {"noamo", 0, 0, [](modes& m, std::uint64_t) { m.atomics = false; }},
+    {"ordered-gets", 0, 0, [](modes& m, std::uint64_t) { m.ordered_gets = true; }},
     {"inorder", 0, 0, [](modes& m, std::uint64_t) { m.overtaking = false; }},
     {"depth1", 0, 0, [](modes& m, std::uint64_t) { m.depth = 1; }},
     {"depth=", 1, 1024, [](modes& m, std::uint64_t n) { m.depth = static_cast<std::uint32_t>(n); }},
@@ -36,11 +39,8 @@ constexpr mode_row mode_table[] = {
 };
 
 std::string good_modes() {
-  std::string all;
-  for (const mode_row& r : mode_table) {
-    all.append(all.empty() ? "" : ", ").append(r.name).append(r.name.ends_with('=') ? "N" : "");
-  }
-  return all;
+  return base::joined(mode_table,
+                      [](const mode_row& r) { return std::string(r.name) + (r.name.ends_with('=') ? "N" : ""); });
 }
 
 bool apply_mode(std::string_view item, modes& into) {
@@ -74,14 +74,11 @@ std::string replay(const base::settings& in_force, const modes& m) {
 std::string read_modes(const base::settings& in_force, modes& into) {
   into = modes{};
   into.seed = in_force.sim_seed;
-  for (std::string_view rest = in_force.sim; !rest.empty();) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view item = rest.substr(0, comma);
+  for (const std::string_view item : base::items(in_force.sim)) {
     if (!apply_mode(item, into)) {
       return "TOBI_SIM=" + in_force.sim + " has \"" + std::string(item) +
              "\", which is not one of the modes of the simulated transport: " + good_modes();
     }
-    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
   }
   return "";
 }
@@ -122,6 +119,7 @@ sim_transport::sim_transport(const context& where, const modes& chosen)
   caps_.needs_progress = true;
   caps_.chain = modes_.chains;
   caps_.chain_max = modes_.chains ? chain_limit : 1;
+  caps_.ordered_gets = modes_.chains && modes_.ordered_gets;
   caps_.inline_max = inline_limit;
   caps_.put_max = std::uint64_t{1} << 40;
 
@@ -134,6 +132,7 @@ sim_transport::sim_transport(const context& where, const modes& chosen)
     base::fatal(std::string("sim has no memory for its simulated NIC (") + std::strerror(errno) + ").");
   }
   nic_ = new (at) nic_page{};
+  to(rank_).nic = nic_;
   const int myself = open_process(getpid());  // Linux 5.3 and later
   caps_.peer_errors = myself >= 0;
   if (myself >= 0) close(myself);
@@ -153,12 +152,6 @@ std::string sim_transport::describe() const {
   return "simulated, seed " + std::to_string(modes_.seed) + (modes_.manual_rma ? ", targets must poll" : "");
 }
 
-std::string sim_transport::address() const {
-  memory_name name;
-  if (name_memory({nic_, sizeof(nic_page), nic_fd_, 0}, 0, name) != status::ok) return {};
-  return {reinterpret_cast<const char*>(&name), sizeof name};
-}
-
 status sim_transport::connect(std::span<const std::string> addresses) {
   if (addresses.size() != links_.size()) return status::invalid;
   // Now it is certain that a job runs over this.
@@ -166,21 +159,57 @@ status sim_transport::connect(std::span<const std::string> addresses) {
     base::log(base::log_level::info, "sim has the seed " + std::to_string(modes_.seed) + ": " + replay_ + ".");
   }
   base::set_fatal_note("this job ran over the simulated transport; to replay its decisions: " + replay_);
-  for (int r = 0; r < size_; ++r) {
-    const std::string& where = addresses[static_cast<std::size_t>(r)];
-    memory_name name;
-    if (where.size() != sizeof name) return status::invalid;
-    std::memcpy(&name, where.data(), sizeof name);
-    if (r == rank_) {
-      to(r).nic = nic_;
-      continue;
-    }
-    std::byte* at = nullptr;
-    if (name.bytes != sizeof(nic_page)) return status::invalid;
-    if (const status s = map_memory(name, r, "sim", at); s != status::ok) return s;
-    to(r).nic = reinterpret_cast<nic_page*>(at);
-    if (caps_.peer_errors) to(r).process = open_process(name.pid);
-  }
+  return status::ok;
+}
+
+// A key names memory of a process, and behind it that process's NIC, whose page is mapped when it is first attached to:
+// else each of many workers would map the pages of all. 60 bytes of the 64.
+namespace {
+
+constexpr std::size_t nic_part = sizeof(memory_name);
+struct nic_name {
+  std::int32_t fd;
+  std::uint32_t inode[2];  // in halves: no room for padding
+};
+static_assert(nic_part + sizeof(nic_name) <= own_key_bytes_max);
+
+region_key without_nic(region_key key) {
+  std::memset(key.bytes.data() + nic_part, 0, sizeof(nic_name));
+  return key;
+}
+
+}  // namespace
+
+status sim_transport::register_memory(const memory& local, region_key& key) {
+  memory_name page;
+  if (const status s = name_memory({nic_, sizeof(nic_page), nic_fd_, 0}, 0, page); s != status::ok) return s;
+  if (const status s = memory_.add(local, key); s != status::ok) return s;
+  const nic_name nic{page.fd, {static_cast<std::uint32_t>(page.inode), static_cast<std::uint32_t>(page.inode >> 32)}};
+  std::memcpy(key.bytes.data() + nic_part, &nic, sizeof nic);
+  return status::ok;
+}
+
+status sim_transport::deregister_memory(const region_key& key) { return memory_.remove(without_nic(key)); }
+
+status sim_transport::attach(int rank, const region_key& key, region_id& id) {
+  if (const status s = memory_.attach(rank, without_nic(key), id); s != status::ok) return s;
+  return meet(rank, key);
+}
+
+status sim_transport::meet(int rank, const region_key& key) {
+  if (to(rank).nic != nullptr) return status::ok;
+  memory_name name;
+  nic_name nic;
+  std::memcpy(&name, key.bytes.data(), sizeof name);
+  std::memcpy(&nic, key.bytes.data() + nic_part, sizeof nic);
+  name.fd = nic.fd;
+  name.inode = nic.inode[0] | std::uint64_t{nic.inode[1]} << 32;
+  name.offset = 0;
+  name.bytes = sizeof(nic_page);
+  std::byte* at = nullptr;
+  if (const status s = map_memory(name, rank, "sim", at); s != status::ok) return s;
+  to(rank).nic = reinterpret_cast<nic_page*>(at);
+  if (caps_.peer_errors) to(rank).process = open_process(name.pid);
   return status::ok;
 }
 

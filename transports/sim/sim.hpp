@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A simulated weak fabric between workers of one node, for tests: what the contract allows and real machines rarely do
 // happens here all the time, decided by a seed.
 //
@@ -7,6 +8,7 @@
 //     the queue of the peer is full;
 //   - a put or get moves word by word in any order, with pauses in which the initiator does something else; an aligned
 //     word does not tear. A put that is not inline is read late, a get's buffer is poisoned until it is filled;
+//   - a get is executed before the get in front of it in its chain, unless `ordered-gets` promises that none is;
 //   - an atomic is a load, a pause and a store, under a lock that only the target's NIC knows: scope domain. A change
 //     of the word by a CPU, or by a put, that falls into the pause is lost;
 //   - with `manual` nothing happens at a target that does not poll: an operation is executed only after the target has
@@ -36,6 +38,7 @@ struct modes {
   bool manual_amo = false;    // atomics do
   bool chains = true;         // chains of more than one operation
   bool atomics = true;        // fetch_add and compare_swap
+  bool ordered_gets = false;  // gets of one chain read in order
   bool overtaking = true;     // chains to one peer may overtake each other
   std::uint32_t depth = 8;    // chains in the queue of one peer
   std::uint32_t delay = 6;    // steps that something usually waits, at most
@@ -63,11 +66,11 @@ class sim_transport final : public transport {
   [[nodiscard]] std::string_view name() const noexcept override { return "sim"; }
   [[nodiscard]] const capabilities& caps() const noexcept override { return caps_; }
   [[nodiscard]] std::string describe() const override;
-  [[nodiscard]] std::string address() const override;
+  [[nodiscard]] std::string address() const override { return {}; }  // a key says where its owner's NIC is
   status connect(std::span<const std::string> addresses) override;
-  status register_memory(const memory& local, region_key& key) override { return memory_.add(local, key); }
-  status deregister_memory(const region_key& key) override { return memory_.remove(key); }
-  status attach(int rank, const region_key& key, region_id& id) override { return memory_.attach(rank, key, id); }
+  status register_memory(const memory& local, region_key& key) override;
+  status deregister_memory(const region_key& key) override;
+  status attach(int rank, const region_key& key, region_id& id) override;
   [[nodiscard]] std::byte* map(region_id) noexcept override { return nullptr; }
 
   status post(int rank, std::span<const op> ops) noexcept override;
@@ -108,7 +111,9 @@ class sim_transport final : public transport {
     std::vector<chain_pointer> queue;
   };
 
+  status meet(int rank, const region_key& key);
   // datapath.cc
+  void reorder_gets(chain& c) noexcept;
   status enqueue(int rank, std::span<const op> ops, bool notifies, std::uint64_t data) noexcept;
   void poll() noexcept;
   void step() noexcept;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Active messages: a small message names a handler, which runs at the target when the target polls. Over puts alone, so
 // every transport has them.
 //
@@ -43,20 +44,16 @@ class active_messages {
   };
   /// The payload lasts as long as the call.
   using handler = std::function<std::optional<message>(int from, std::span<const std::byte> payload)>;
-  /// What the peers need, for their connect().
-  struct keys {
-    region_key requests;
-    region_key replies;
-  };
-
   active_messages(transport& over, int rank, int size)
-      : over_(over), requests_(over, rank, size), replies_(over, rank, size) {}
+      : over_(over),
+        keys_(static_cast<std::size_t>(size)),
+        board_(over, 2 * mailbox<message>::bytes(size), keys_, static_cast<std::size_t>(size)),
+        requests_(board_, 0, rank, size),
+        replies_(board_, mailbox<message>::bytes(size), rank, size) {}
 
-  [[nodiscard]] keys key() const noexcept { return {requests_.key(), replies_.key()}; }
-  status connect(int rank, const keys& theirs) {
-    const status s = requests_.connect(rank, theirs.requests);
-    return s == status::ok ? replies_.connect(rank, theirs.replies) : s;
-  }
+  /// What the peers need, for their connect().
+  [[nodiscard]] const region_key& key() const noexcept { return board_.key(); }
+  void connect(int rank, const region_key& theirs) { keys_.set(static_cast<std::size_t>(rank), theirs); }
   /// Before anybody may send: all workers give a number the same meaning.
   void on(std::uint8_t number, handler does) {
     TOBI_ASSERT(number < handlers_max, "handlers have the numbers 0 to 31");
@@ -137,6 +134,8 @@ class active_messages {
   }
 
   transport& over_;
+  key_list keys_;
+  board board_;  // not announced: the transport's notices are its user's
   mailbox<message> requests_;
   mailbox<message> replies_;
   std::array<handler, handlers_max> handlers_{};

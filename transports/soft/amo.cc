@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "transports/soft/amo.hpp"
 
 #include <time.h>
@@ -6,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "arch/topology.hpp"
+#include "libcore/base/thread.hpp"
 #include "transports/cpu_ops.hpp"
 
 namespace tobi::transports::soft {
@@ -13,44 +16,68 @@ namespace tobi::transports::soft {
 namespace {
 
 // A key is the inner transport's, and behind it what the server needs.
-constexpr std::size_t own_part = 64;
 struct key_tail {
   std::uint64_t bytes;
   std::uint64_t number_plus_one;  // 0: not one of ours
 };
-static_assert(own_part + sizeof(key_tail) <= 80, "routing keeps the rest for the other transport");
+static_assert(own_key_bytes_max + sizeof(key_tail) <= 80, "routing keeps the rest for the other transport");
 
 region_key without_tail(region_key key) {
-  std::memset(key.bytes.data() + own_part, 0, sizeof(key_tail));
+  std::memset(key.bytes.data() + own_key_bytes_max, 0, sizeof(key_tail));
   return key;
 }
 
-// What a peer says of itself: fixed parts first, then the two addresses.
+// What a peer says of itself: this, then its keys without the zeros at their ends, then its addresses.
 struct address_head {
-  region_key requests;  // of a server
-  region_key replies;
-  region_key notices;
-  memory_name directory;  // of a worker whose server is another rank
   std::uint32_t client_bytes;
+  std::uint16_t board_bytes;
+  std::uint16_t thread_board_bytes;  // 0: it has no thread
+  std::uint32_t directory_bytes;     // of a worker whose server is another rank
 };
+
+// The parts of the workers' boards. Ranks that do not serve have room for requests too: nobody touches it.
+struct parts {
+  amo_places places;
+  std::size_t notices;
+  std::size_t worker_bytes;
+  std::size_t thread_bytes;
+
+  parts(int size, bool by_thread) {
+    const auto n = static_cast<std::size_t>(size);
+    const std::size_t requests = n * request_bytes_a_peer;
+    notices = n * reply_bytes_a_peer;
+    const std::size_t behind = notices + mailbox<std::uint64_t>::bytes(size);
+    places = {by_thread ? 0 : behind, 0};
+    worker_bytes = by_thread ? behind : behind + requests;
+    thread_bytes = by_thread ? requests : 0;
+  }
+};
+
+void append(std::string& text, const void* from, std::size_t bytes) {
+  text.append(static_cast<const char*>(from), bytes);
+}
+
+// Notices of the transport underneath that one poll takes.
+constexpr int most_a_poll = 256;
 
 }  // namespace
 
-std::unique_ptr<transport> with_amo_server(const context& where, const factory& make) {
-  return std::make_unique<amo_transport>(where, make);
+std::unique_ptr<transport> with_amo_server(const context& where, const factory& make, int seen_at_once) {
+  return std::make_unique<amo_transport>(where, make, seen_at_once);
 }
 
-amo_transport::amo_transport(const context& where, const factory& make)
+amo_transport::amo_transport(const context& where, const factory& make, int seen_at_once)
     : rank_(where.rank),
       size_(where.size),
+      seen_at_once_(seen_at_once),
       place_(where),
       inner_(make(place_.for_worker(where))),
       memory_(rank_, table_),
+      keys_(endpoints()),
       peers_(static_cast<std::size_t>(where.size)) {
   if (place_.by_thread()) server_inner_ = make(place_.for_thread(where));
   caps_ = inner_->caps();
   caps_.put_notify = true;
-  caps_.notify_ordered = true;
   caps_.msg_max = sizeof(std::uint64_t);
   caps_.fetch_add = true;
   caps_.compare_swap = true;
@@ -59,12 +86,21 @@ amo_transport::amo_transport(const context& where, const factory& make)
   caps_.reg_any_va = caps_.reg_any_va && !place_.by_node();  // another process is to map it
   caps_.chain = false;                                       // an operation underneath and a message are not ordered
   caps_.chain_max = 1;
+  caps_.ordered_gets = false;
   if (caps_.peers_max != 0) caps_.peers_max = std::max(1u, caps_.peers_max / 2);  // for what is asked, and for replies
-  transport& servers = place_.by_thread() ? *server_inner_ : *inner_;
-  if (place_.is_server(rank_)) server_ = std::make_unique<amo_server>(servers, rank_, size_, memory_);
+  const parts has(size_, place_.by_thread());
+  board_ = std::make_unique<board>(*inner_, has.worker_bytes, keys_, endpoints());
+  if (place_.by_thread()) {
+    server_board_ = std::make_unique<board>(*server_inner_, has.thread_bytes, keys_, endpoints());
+  }
+  if (place_.is_server(rank_)) {
+    board& requests = place_.by_thread() ? *server_board_ : *board_;
+    server_ = std::make_unique<amo_server>(requests, has.places, rank_, size_, memory_);
+  }
   if (place_.by_node()) directory_ = std::make_unique<region_directory>();
-  client_ = std::make_unique<amo_client>(*inner_, rank_, size_);
-  notices_ = std::make_unique<mailbox<std::uint64_t>>(*inner_, rank_, size_);
+  client_ = std::make_unique<amo_client>(*board_, has.places, rank_, size_);
+  notices_ = std::make_unique<mailbox<std::uint64_t>>(*board_, has.notices, rank_, size_);
+  announce();
 }
 
 amo_transport::~amo_transport() {
@@ -79,38 +115,55 @@ std::string amo_transport::describe() const {
 std::string amo_transport::address() const {
   const std::string client = inner_->address();
   address_head head{};
-  if (server_ != nullptr) head.requests = server_->key();
-  head.replies = client_->key();
-  head.notices = notices_->key();
-  if (directory_ != nullptr) head.directory = directory_->name();
   head.client_bytes = static_cast<std::uint32_t>(client.size());
-  std::string text(reinterpret_cast<const char*>(&head), sizeof head);
+  head.board_bytes = static_cast<std::uint16_t>(key_list::used(board_->key()));
+  if (server_board_ != nullptr) {
+    head.thread_board_bytes = static_cast<std::uint16_t>(key_list::used(server_board_->key()));
+  }
+  const memory_name directory = directory_ == nullptr ? memory_name{} : directory_->name();
+  if (directory_ != nullptr) head.directory_bytes = sizeof directory;
+  std::string text;
+  append(text, &head, sizeof head);
+  append(text, board_->key().bytes.data(), head.board_bytes);
+  if (server_board_ != nullptr) append(text, server_board_->key().bytes.data(), head.thread_board_bytes);
+  append(text, &directory, head.directory_bytes);
   text += client;
   if (server_inner_ != nullptr) text += server_inner_->address();
   return text;
 }
 
 status amo_transport::connect(std::span<const std::string> addresses) {
-  if (addresses.size() != peers_.size()) return status::invalid;
-  std::vector<address_head> heads(addresses.size());
-  std::vector<std::string> inner;
-  std::vector<std::string> threads;
-  for (std::size_t i = 0; i < addresses.size(); ++i) {
-    if (addresses[i].size() < sizeof heads[i]) return status::invalid;
-    std::memcpy(&heads[i], addresses[i].data(), sizeof heads[i]);
-    inner.push_back(addresses[i].substr(sizeof heads[i], heads[i].client_bytes));
-    threads.push_back(addresses[i].substr(sizeof heads[i] + heads[i].client_bytes));
+  if (addresses.size() != static_cast<std::size_t>(size_)) return status::invalid;
+  std::vector<std::string> inner(endpoints());
+  for (std::size_t r = 0; r < addresses.size(); ++r) {
+    std::string_view rest = addresses[r];
+    const auto take = [&](void* to, std::size_t bytes) {
+      if (rest.size() < bytes) return false;
+      std::memcpy(to, rest.data(), bytes);
+      rest.remove_prefix(bytes);
+      return true;
+    };
+    address_head head;
+    region_key worker_board;
+    region_key thread_board;
+    memory_name directory;
+    const bool whole = take(&head, sizeof head) && head.board_bytes <= sizeof worker_board &&
+                       head.thread_board_bytes <= sizeof thread_board && head.directory_bytes <= sizeof directory &&
+                       take(&worker_board, head.board_bytes) && take(&thread_board, head.thread_board_bytes) &&
+                       take(&directory, head.directory_bytes) && rest.size() >= head.client_bytes;
+    if (!whole || place_.by_thread() != (head.thread_board_bytes != 0)) return status::invalid;
+    keys_.set(r, worker_board);
+    inner[r] = rest.substr(0, head.client_bytes);
+    if (place_.by_thread()) {
+      keys_.set(addresses.size() + r, thread_board);
+      inner[addresses.size() + r] = rest.substr(head.client_bytes);
+    }
+    const auto rank = static_cast<int>(r);
+    if (rank == rank_ || place_.server_of(rank) != rank_) continue;
+    if (const status s = memory_.add(rank, directory); s != status::ok) return s;
   }
-  if (place_.by_thread()) inner.insert(inner.end(), threads.begin(), threads.end());
   status s = inner_->connect(inner);
   if (s == status::ok && server_inner_ != nullptr) s = server_inner_->connect(inner);
-  for (int r = 0; r < size_ && s == status::ok; ++r) {
-    const address_head& head = heads[static_cast<std::size_t>(r)];
-    s = notices_->connect(r, head.notices);
-    if (s == status::ok && place_.is_server(r)) s = client_->connect(r, place_.endpoint_of(r), head.requests);
-    if (s == status::ok && server_ != nullptr) s = server_->connect(r, r, head.replies);
-    if (s == status::ok && r != rank_ && place_.server_of(r) == rank_) s = memory_.add(r, head.directory);
-  }
   if (s == status::ok && place_.by_thread()) start_thread();
   return s;
 }
@@ -119,14 +172,57 @@ void amo_transport::measure(meeting& with) {
   inner_->measure(with);
   caps_.passive_rma = inner_->caps().passive_rma;
   caps_.needs_progress = inner_->caps().needs_progress;
+  announce();  // notices too may have been promised only
+}
+
+void amo_transport::announce() noexcept {
+  const bool on = size_ > seen_at_once_ && board::can_announce(*inner_);
+  board_->announce(on);
+  // Replies come as puts. One that needs this worker's poll wakes it; one that does not comes without a sign. And a
+  // look must find whoever has written.
+  caps_.wait_fd = (on || size_ <= looks_a_poll) && inner_->caps().wait_fd && !inner_->caps().passive_rma;
+  // Relaxed: no request is under way yet.
+  announced_.store(on, std::memory_order_relaxed);
+}
+
+// One look at what has come for the thread. True if there was anything.
+bool amo_transport::serve_by_thread() noexcept {
+  bool any = false;
+  if (announced_.load(std::memory_order_relaxed)) {
+    server_board_->announce(true);
+    notice n;
+    status heard = status::ok;
+    for (int i = 0; i < most_a_poll && (heard = server_inner_->poll_notice(n)) == status::ok; ++i) {
+      if (n.rank >= 0 && n.rank < size_) any = server_->look(n.rank) || any;
+    }
+    if (heard == status::domain_lost) amo_server::fabric_is_gone("it cannot receive requests");
+  } else {
+    server_board_->announce(false);
+    server_inner_->progress();
+  }
+  return server_->serve() || any;
+}
+
+// One look at what has come for the worker.
+void amo_transport::hear() noexcept {
+  if (!board_->announces()) return inner_->progress();
+  notice n;
+  for (int i = 0; i < most_a_poll && inner_->poll_notice(n) == status::ok; ++i) {
+    if (n.rank < 0 || n.rank >= size_) continue;
+    if (n.data == static_cast<std::uint64_t>(announced::message)) {
+      notices_->look(n.rank);
+    } else if (server_ != nullptr && !place_.by_thread()) {
+      server_->look(n.rank);
+    }
+  }
 }
 
 void amo_transport::start_thread() {
-  thread_ = std::thread([this] {
+  thread_ = base::start_thread("atomics are served by it (TOBI_AMO_SERVER)", [this] {
+    arch::bind_to_all_cores();  // on the worker's core alone it would wait until that is preempted
     unsigned idle = 0;
     while (!stop_.load(std::memory_order_relaxed)) {
-      server_inner_->progress();
-      idle = server_->serve() ? 0 : idle + 1;
+      idle = serve_by_thread() ? 0 : idle + 1;
       if (idle < 64) continue;  // requests come in bursts: a steal is several
       const timespec pause{0, 20'000};
       nanosleep(&pause, nullptr);
@@ -149,7 +245,7 @@ status amo_transport::register_memory(const memory& local, region_key& key) {
   }
   if (directory_ != nullptr) directory_->publish(static_cast<std::size_t>(number), name);
   const key_tail tail{local.bytes, static_cast<std::uint64_t>(number) + 1};
-  std::memcpy(key.bytes.data() + own_part, &tail, sizeof tail);
+  std::memcpy(key.bytes.data() + own_key_bytes_max, &tail, sizeof tail);
   own_.push_back({key, static_cast<std::uint32_t>(number)});
   return status::ok;
 }
@@ -167,7 +263,7 @@ status amo_transport::deregister_memory(const region_key& key) {
 status amo_transport::attach(int rank, const region_key& key, region_id& id) {
   if (rank < 0 || rank >= size_) return status::invalid;
   key_tail tail;
-  std::memcpy(&tail, key.bytes.data() + own_part, sizeof tail);
+  std::memcpy(&tail, key.bytes.data() + own_key_bytes_max, sizeof tail);
   if (tail.number_plus_one == 0) return status::invalid;
   region r{rank, 0, tail.bytes, static_cast<std::uint32_t>(tail.number_plus_one - 1)};
   if (const status s = inner_->attach(rank, without_tail(key), r.inner); s != status::ok) return s;
@@ -208,25 +304,26 @@ status amo_transport::ask(int rank, const op& o, const region& r) noexcept {
                             static_cast<std::uint32_t>(rank),
                             static_cast<std::uint16_t>(r.number),
                             static_cast<std::uint16_t>(o.kind)};
-  status s = client_->ask(server, request, o.local);
+  const int endpoint = place_.endpoint_of(server);
+  status s = client_->ask(server, endpoint, request, o.local);
   if (s == status::again) {
     progress();  // the queue may have room now
-    s = client_->ask(server, request, o.local);
+    s = client_->ask(server, endpoint, request, o.local);
   }
   if (s != status::ok) return s;
-  peer& p = peer_of(rank);
+  peer& p = peers_.of(rank);
   p.asked = client_->asked(server);
   keep_busy(rank, p);
   return status::ok;
 }
 
 void amo_transport::progress() noexcept {
-  inner_->progress();
+  hear();
   if (server_ != nullptr && !place_.by_thread()) server_->serve();
   client_->take_replies();
   for (std::size_t i = 0; i < busy_.size();) {
     const int rank = busy_[i];
-    peer& p = peer_of(rank);
+    peer& p = peers_.of(rank);
     if (!p.to_notify.empty()) notify_pending(rank, p);
     if (!client_->answered(place_.server_of(rank), p.asked) || !p.to_notify.empty()) {
       ++i;
@@ -238,23 +335,31 @@ void amo_transport::progress() noexcept {
   }
 }
 
+bool amo_transport::may_sleep() noexcept {
+  // First the transport underneath: its own look may let puts in, and these show at no descriptor afterwards.
+  if (!inner_->may_sleep()) return false;
+  if (client_->take_replies()) return false;
+  if (server_ != nullptr && !place_.by_thread() && (server_->serve() || server_->owes())) return false;
+  return !(listens_ && notices_->has_come());
+}
+
 status amo_transport::flush(int rank) noexcept {
   if (rank < 0 || rank >= size_) return status::invalid;
-  peer& p = peer_of(rank);
+  const peer* p = peers_.find(rank);
   const status s = inner_->flush(rank);
-  if (s == status::ok && !p.busy) return status::ok;  // others are served where this worker waits or polls
+  if (s == status::ok && (p == nullptr || !p->busy)) return status::ok;  // others are served where this worker waits
   progress();
   if (s != status::ok) return s;
-  if (!p.busy) return status::ok;
+  if (!p->busy) return status::ok;
   // A reply or a notice is outstanding. A server that cannot be reached will send none.
-  const status way = client_->health(place_.server_of(rank));
+  const status way = inner_->flush(place_.endpoint_of(place_.server_of(rank)));
   return way == status::ok ? status::again : way;
 }
 
 status amo_transport::put_notify(int rank, const op& o, std::uint64_t data) noexcept {
   if (rank < 0 || rank >= size_ || o.kind != op_kind::put) return status::invalid;
   if (const status s = post(rank, {&o, 1}); s != status::ok) return s;
-  peer& p = peer_of(rank);
+  peer& p = peers_.of(rank);
   keep_busy(rank, p);
   p.to_notify.push_back(data);
   return status::ok;
@@ -278,6 +383,7 @@ void amo_transport::notify_pending(int rank, peer& p) noexcept {
 }
 
 status amo_transport::poll_notice(notice& n) noexcept {
+  listens_ = true;
   progress();
   return notices_->receive(n.rank, n.data);
 }

@@ -1,23 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "transports/soft/amo_server.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <string>
+
+#include "libcore/base/log.hpp"
 
 namespace tobi::transports::soft {
 
-amo_server::amo_server(transport& over, int rank, int size, served_memory& memory)
-    : over_(over),
-      memory_(memory),
-      board_(over, static_cast<std::size_t>(size) * request_bytes_a_peer),
-      peers_(static_cast<std::size_t>(size)),
-      own_offset_(static_cast<std::size_t>(rank) * reply_bytes_a_peer) {
-  waiting_.reserve(peers_.size() * amo_slots);
-}
-
-status amo_server::connect(int rank, int client, const region_key& replies) {
-  peer& p = peers_[static_cast<std::size_t>(rank)];
-  p.client = client;
-  return over_.attach(client, replies, p.replies);
-}
+amo_server::amo_server(board& on, const amo_places& places, int rank, int size, served_memory& memory)
+    : board_(on), places_(places), rank_(rank), size_(size), memory_(memory), served_(static_cast<std::size_t>(size)) {}
 
 std::uint64_t amo_server::execute(const amo_request& r) noexcept {
   std::uint64_t* at = memory_.word(static_cast<int>(r.target), r.region, r.offset);
@@ -34,27 +27,38 @@ std::uint64_t amo_server::execute(const amo_request& r) noexcept {
 
 bool amo_server::send(const reply& r) noexcept {
   const auto packed = reply_cell::pack(r.value, turn_of(r.index, amo_slots));
-  const std::uint64_t at = own_offset_ + r.index % amo_slots * sizeof packed;
-  // A client that is lost needs no reply.
-  return over_.put(peers_[r.peer].client, peers_[r.peer].replies, at, &packed, sizeof packed) != status::again;
+  const status s = board_.write(r.client, places_.reply(rank_, r.index), &packed, sizeof packed, announced::quiet);
+  if (s == status::domain_lost) fabric_is_gone("it cannot reply to rank " + std::to_string(r.client));
+  return s != status::again;  // a client that is lost needs no reply
+}
+
+void amo_server::fabric_is_gone(const std::string& what) {
+  base::fatal("the server of atomics is without a network (" + what + ": domain_lost); the job ends.");
+}
+
+bool amo_server::look(int client) noexcept {
+  const std::uint64_t* known = served_.find(client);
+  std::uint64_t index = known == nullptr ? 0 : *known;
+  bool any = false;
+  for (;; ++index, any = true) {
+    auto* cell = reinterpret_cast<request_cell*>(board_.at(places_.request(client, index)));
+    amo_request request;
+    if (!cell->unpack(turn_of(index, amo_slots), request)) break;
+    const reply r{client, index, execute(request)};
+    if (!send(r)) waiting_.push_back(r);
+  }
+  if (any) served_.of(client) = index;
+  return any;
 }
 
 bool amo_server::serve() noexcept {
   // A client that the fabric cannot reach just now holds up its own replies alone: a server may have those of a node.
   bool any = !waiting_.empty();
-  std::erase_if(waiting_, [this](const reply& r) { return send(r); });
-  for (std::size_t i = 0; i < peers_.size(); ++i) {
-    peer& p = peers_[i];
-    for (;;) {
-      auto* c = reinterpret_cast<request_cell*>(
-          board_.at(i * request_bytes_a_peer + p.served % amo_slots * sizeof(request_cell)));
-      amo_request request;
-      if (!c->unpack(turn_of(p.served, amo_slots), request)) break;
-      const reply r{i, p.served, execute(request)};
-      ++p.served;
-      any = true;
-      if (!send(r)) waiting_.push_back(r);
-    }
+  if (any) std::erase_if(waiting_, [this](const reply& r) { return send(r); });
+  if (board_.announces()) return any;
+  for (int looks = std::min(size_, looks_a_poll); looks > 0; --looks) {
+    any = look(next_) || any;
+    next_ = next_ + 1 < size_ ? next_ + 1 : 0;
   }
   return any;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executes other workers' atomics: the communication server of the uni-address paper (section 6), for fabrics that have
 // no atomics. A CPU of the node does it, so the scope is host.
 //
@@ -8,8 +9,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "transports/by_rank.hpp"
 #include "transports/soft/board.hpp"
 #include "transports/soft/cell.hpp"
 #include "transports/soft/regions.hpp"
@@ -33,36 +36,52 @@ static_assert(regions_max <= 1u << 16, "a request names any of them");
 inline constexpr std::size_t request_bytes_a_peer = amo_slots * sizeof(request_cell);
 inline constexpr std::size_t reply_bytes_a_peer = amo_slots * sizeof(reply_cell);
 
+/// Where the cells of message INDEX lie on boards: a request on its server's, by the client's rank; a reply on its
+/// client's, by the server's.
+struct amo_places {
+  std::size_t requests = 0;  // where they begin
+  std::size_t replies = 0;
+
+  [[nodiscard]] std::size_t request(int client, std::uint64_t index) const noexcept {
+    return requests + static_cast<std::size_t>(client) * request_bytes_a_peer +
+           index % amo_slots * sizeof(request_cell);
+  }
+  [[nodiscard]] std::size_t reply(int server, std::uint64_t index) const noexcept {
+    return replies + static_cast<std::size_t>(server) * reply_bytes_a_peer + index % amo_slots * sizeof(reply_cell);
+  }
+};
+
 class amo_server {
  public:
-  amo_server(transport& over, int rank, int size, served_memory& memory);
+  /// Requests come to ON, whose transport has the clients under their ranks in the job, of which there are SIZE.
+  amo_server(board& on, const amo_places& places, int rank, int size, served_memory& memory);
 
-  [[nodiscard]] const region_key& key() const noexcept { return board_.key(); }
-  /// CLIENT is the peer's rank on OVER, RANK the peer's rank in the job, REPLIES the board where its replies go.
-  status connect(int rank, int client, const region_key& replies);
-  /// Executes what has come. True if there was anything.
+  /// Sends the replies that wait, and where requests are not announced looks for some. True if there was anything.
   bool serve() noexcept;
+  /// Executes what has come from CLIENT, who was announced. True if there was anything.
+  bool look(int client) noexcept;
+  /// Ends the job. Nobody else would: a server makes no operations of its own, and its clients wait for replies.
+  [[noreturn]] static void fabric_is_gone(const std::string& what);
+  /// Whether replies wait for room.
+  [[nodiscard]] bool owes() const noexcept { return !waiting_.empty(); }
 
  private:
-  struct peer {
-    int client = -1;
-    region_id replies = 0;
-    std::uint64_t served = 0;
-  };
   struct reply {
-    std::size_t peer;
+    int client;
     std::uint64_t index;
     std::uint64_t value;
   };
   [[nodiscard]] std::uint64_t execute(const amo_request& r) noexcept;
   bool send(const reply& r) noexcept;
 
-  transport& over_;
+  board& board_;
+  amo_places places_;
+  int rank_;
+  int size_;
   served_memory& memory_;
-  board board_;
-  std::vector<peer> peers_;
-  std::vector<reply> waiting_;  // executed, but the fabric took no more; at most amo_slots of each peer
-  std::size_t own_offset_;      // of this server's replies on each client's board
+  by_rank<std::uint64_t> served_;  // requests of each client so far
+  std::vector<reply> waiting_;     // executed, but the fabric took no more; at most amo_slots of each client
+  int next_ = 0;                   // to look at, where nobody announces
 };
 
 }  // namespace tobi::transports::soft

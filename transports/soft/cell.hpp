@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A message that needs no order: every 64-bit word of a cell carries seven bytes of it and, on top, the number of its
 // turn. A transport promises only that aligned words do not tear; the cell has arrived when all of its words say the
 // same turn. So one put sends a message, where payload and flag would take two and a wait between.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A zeroed piece of memory in a file without a name, so that every transport can register it and others can map it.
 #pragma once
 

@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "transports/soft/placement.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 
 #include "libcore/base/log.hpp"
@@ -27,7 +27,7 @@ std::vector<int> last_of_each_node(const context& where) {
                            "TOBI_AMO_SERVER=worker takes one worker of each node for the atomics of the others, and "
                            "node " +
                                std::to_string(node) + " has only rank " + std::to_string(last[node]) +
-                               "; start two workers or more a node (TOBI_WORKERS), or use TOBI_AMO_SERVER=thread.",
+                               "; start two workers or more per node (TOBI_WORKERS), or use TOBI_AMO_SERVER=thread.",
                            base::exit_usage);
   }
   std::vector<int> server;
@@ -40,12 +40,7 @@ std::vector<int> last_of_each_node(const context& where) {
 placement::placement(const context& where) : place_(where.settings.amo_server), size_(where.size) {
   // Whoever makes a transport without atomics has found that native ones are not to be had.
   if (!by_node() && !by_thread()) place_ = base::amo_place::inline_;
-  if (by_node()) {
-    server_ = last_of_each_node(where);
-    return;
-  }
-  server_.resize(static_cast<std::size_t>(size_));
-  std::iota(server_.begin(), server_.end(), 0);
+  if (by_node()) server_ = last_of_each_node(where);
 }
 
 // Ranks size .. 2*size-1 of the transport underneath are the threads, each on the node of its worker.

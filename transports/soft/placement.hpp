@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who executes the atomics on a rank's memory, where the fabric does not: TOBI_AMO_SERVER.
 //
 //   inline  the worker itself, when it polls
@@ -21,7 +22,9 @@ class placement {
   explicit placement(const context& where);
 
   /// The rank that executes the atomics on RANK's memory, itself or by its thread.
-  [[nodiscard]] int server_of(int rank) const noexcept { return server_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] int server_of(int rank) const noexcept {
+    return by_node() ? server_[static_cast<std::size_t>(rank)] : rank;
+  }
   /// Whether RANK executes anybody's: then it has a board for requests.
   [[nodiscard]] bool is_server(int rank) const noexcept { return server_of(rank) == rank; }
   /// Whether RANK is there for that alone.
@@ -46,7 +49,7 @@ class placement {
 
   base::amo_place place_;
   int size_;
-  std::vector<int> server_;  // of each rank
+  std::vector<int> server_;  // of each rank, by_node() only
 };
 
 }  // namespace tobi::transports::soft

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The registrations of a worker, by number, as requests name them: for the worker and its thread, a table of addresses;
 // for the server of its node, another process, a directory in shared memory that says where each can be mapped.
 //

@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // verbs: the operations.
 #include <cstring>
 
+#include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
 #include "transports/cpu_ops.hpp"
 #include "transports/verbs/verbs.hpp"
@@ -104,12 +106,17 @@ bool verbs_transport::fill(const op& o, std::size_t index, chain& c, ibv_send_wr
   return true;
 }
 
+bool verbs_transport::has_room(const link& l, std::size_t requests) const noexcept {
+  return free_ != nullptr && l.pending_requests + requests <= queue_depth &&
+         requests_ + stale_requests_ + requests <= static_cast<std::size_t>(send_cq_->cqe);
+}
+
 status verbs_transport::send_chain(int rank, link& l, std::span<const op> ops,
                                    const std::uint32_t* immediate) noexcept {
-  if (free_ == nullptr || l.pending_requests + ops.size() > queue_depth) {
-    progress();
+  if (!has_room(l, ops.size())) {
+    take_completions();
     if (l.health != status::ok) return l.health;
-    if (free_ == nullptr || l.pending_requests + ops.size() > queue_depth) return status::again;
+    if (!has_room(l, ops.size())) return status::again;
   }
   chain& c = *free_;
   free_ = c.next_free;
@@ -140,17 +147,30 @@ status verbs_transport::send_chain(int rank, link& l, std::span<const op> ops,
   if (error == 0) {
     ++l.pending_chains;
     l.pending_requests += c.requests;
+    requests_ += c.requests;
     l.used = true;
+    l.refused_ns = 0;
     return status::ok;
   }
   if (error == ENOMEM && bad == wr) {
     give_back(c);
-    progress();
-    return l.health != status::ok ? l.health : status::again;
+    take_completions();
+    return l.health != status::ok ? l.health : refused(rank, l);
   }
   // A part of the chain may be under way.
   return lose(rank, "an operation to rank " + std::to_string(rank) + " was refused by " + device_.name + " (" +
                         std::strerror(error) + ").");
+}
+
+// The send queue is full, says the device. With nothing under way no completion will empty it.
+status verbs_transport::refused(int rank, link& l) noexcept {
+  const std::uint64_t now = arch::now_ns();
+  if (l.pending_chains != 0 || l.refused_ns == 0) l.refused_ns = now;
+  if (now - l.refused_ns < full_and_empty_ns) return status::again;
+  return lose(rank, "the send queue to rank " + std::to_string(rank) + " on " + device_.name +
+                        " is empty and has been refusing operations for " +
+                        std::to_string(full_and_empty_ns / 1'000'000'000) + " seconds (" + std::strerror(ENOMEM) +
+                        "); lower TOBI_VERBS_CONNECTIONS.");
 }
 
 void verbs_transport::give_back(chain& c) noexcept {
@@ -176,6 +196,7 @@ void verbs_transport::complete(const ibv_wc& done) noexcept {
   for (std::uint32_t i = 0; i < c.copies; ++i) std::memcpy(c.copied[i].to, c.copied[i].from, c.copied[i].bytes);
   --l.pending_chains;
   l.pending_requests -= c.requests;
+  requests_ -= c.requests;
   give_back(c);
 }
 
@@ -193,6 +214,8 @@ std::string verbs_transport::why_failed(int rank, const ibv_wc& done) const {
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_REM_OP_ERR:
       return peer + " refused an operation of " + here + code + ": the memory is no longer registered there.";
+    case IBV_WC_RNR_RETRY_EXC_ERR:
+      return peer + " takes no messages from " + here + code + ": it is stopped, or its device has no receives.";
     default:
       return "an operation to " + peer + " failed on " + here + code + ".";
   }
@@ -206,30 +229,43 @@ status verbs_transport::lose(int rank, const std::string& why) noexcept {
   close_qp(rank, l);
   l.health = status::peer_lost;
   for (chain& c : chains_) {
-    if (c.peer == rank) give_back(c);
+    if (c.peer != rank) continue;
+    requests_ -= c.requests;
+    stale_requests_ += c.requests;
+    give_back(c);
   }
   return l.health;
 }
 
 void verbs_transport::progress() noexcept {
-  if (wireup_->closed() != 0) [[unlikely]] {
-    forget_closed();
+  take_completions();
+  if (wireup_->asked_to_leave()) [[unlikely]] {
+    leave_where_asked();
   }
+}
+
+void verbs_transport::take_completions() noexcept {
   ibv_wc done[16];
   for (;;) {
     const int n = ibv_poll_cq(send_cq_.get(), static_cast<int>(std::size(done)), done);
+    if (n < 0) [[unlikely]] {
+      wireup_->lose_device("its completion queue cannot be read");
+      return;
+    }
     for (int i = 0; i < n; ++i) complete(done[i]);
-    if (n < static_cast<int>(std::size(done))) return;
+    if (n < static_cast<int>(std::size(done))) break;
   }
+  stale_requests_ = 0;  // the queue was empty, and their queue pairs are gone
 }
 
 status verbs_transport::flush(int rank) noexcept {
   if (rank < 0 || rank >= size_) return status::invalid;
-  progress();
+  take_completions();
   if (const status s = wireup_->health(); s != status::ok) return s;
-  const link& l = link_of(rank);
-  if (l.health != status::ok) return l.health;
-  return l.pending_chains == 0 ? status::ok : status::again;
+  const link* l = links_.find(rank);
+  if (l == nullptr) return status::ok;
+  if (l->health != status::ok) return l->health;
+  return l->pending_chains == 0 ? status::ok : status::again;
 }
 
 status verbs_transport::put_notify(int rank, const op& o, std::uint64_t data) noexcept {
@@ -241,41 +277,58 @@ status verbs_transport::put_notify(int rank, const op& o, std::uint64_t data) no
   return send_chain(rank, l, {&o, 1}, &immediate);
 }
 
-void verbs_transport::receive_notice() noexcept {
+bool verbs_transport::receive_notice() noexcept {
   ibv_recv_wr wr{};
   ibv_recv_wr* bad = nullptr;
-  ibv_post_srq_recv(srq_.get(), &wr, &bad);
+  return ibv_post_srq_recv(srq_.get(), &wr, &bad) == 0;
+}
+
+// One for a notice that was taken, and those that were refused before: without receives the peers would wait for ever.
+void verbs_transport::receive_again() noexcept {
+  while (owed_ != 0 && receive_notice()) --owed_;
+  if (owed_ == notice_receives) wireup_->lose_device("it takes no receives for messages");
 }
 
 bool verbs_transport::next_notice(notice& n) noexcept {
   ibv_wc done;
-  while (ibv_poll_cq(notice_cq_.get(), 1, &done) == 1) {
+  int found = 0;
+  while ((found = ibv_poll_cq(notice_cq_.get(), 1, &done)) == 1) {
     if (done.status == IBV_WC_SUCCESS) {
       n = {wireup_->sender_of(done.qp_num), done.imm_data};
       return true;
     }
-    receive_notice();
+    ++owed_;
+    receive_again();
+  }
+  if (found < 0) [[unlikely]] {
+    wireup_->lose_device("its completion queue of messages cannot be read");
   }
   return false;
 }
 
 status verbs_transport::poll_notice(notice& n) noexcept {
-  if (!arrived_.empty()) [[unlikely]] {
-    n = arrived_.front();
-    arrived_.pop_front();
-  } else if (!next_notice(n)) {
-    return status::again;
+  {
+    const std::lock_guard hold(notices_);
+    const bool kept = !arrived_.empty();
+    if (kept) [[unlikely]] {
+      n = arrived_.front();
+      arrived_.pop_front();
+    }
+    const bool any = kept || next_notice(n);
+    if (any) ++owed_;
+    receive_again();
+    if (any) return status::ok;
   }
-  receive_notice();
-  return status::ok;
+  progress();  // not with the lock: it may close a connection, and wireup's thread may just be taking notices
+  const status s = wireup_->health();
+  return s == status::ok ? status::again : s;
 }
 
 // The notices of a queue pair go with it, and its number no longer tells who sent them: they are taken out first. There
 // are never more of them than receives.
-void verbs_transport::forget_closed() noexcept {
-  const std::size_t closed = wireup_->closed();
+void verbs_transport::keep_notices() noexcept {
+  const std::lock_guard hold(notices_);
   for (notice n; next_notice(n);) arrived_.push_back(n);
-  wireup_->forget_closed(closed);
 }
 
 }  // namespace tobi::transports::verbs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "transports/verbs/device.hpp"
 
 #include <sched.h>
@@ -7,6 +8,7 @@
 #include <fstream>
 
 #include "arch/topology.hpp"
+#include "libcore/base/text.hpp"
 
 namespace tobi::transports::verbs {
 
@@ -65,7 +67,11 @@ const char* state_name(ibv_port_state s) {
 
 // Fills in O from an open device; "" or why the device cannot serve.
 std::string examine(opened& o, const base::settings& wish) {
+  o.service_level = static_cast<std::uint8_t>(wish.verbs_sl);
+  o.traffic_class = static_cast<std::uint8_t>(wish.verbs_traffic_class);
+  o.pkey_index = static_cast<std::uint16_t>(wish.verbs_pkey_index);
   if (libibverbs().query_device(o.device.get(), &o.attributes) != 0) return "it does not answer";
+  if (std::string lacks = what_it_lacks(o.device->device->transport_type, o.attributes); !lacks.empty()) return lacks;
   std::string why = "it has no ports";
   const int first = wish.verbs_port != 0 ? wish.verbs_port : 1;
   const int last = wish.verbs_port != 0 ? wish.verbs_port : o.attributes.phys_port_cnt;
@@ -81,6 +87,11 @@ std::string examine(opened& o, const base::settings& wish) {
     }
     if (o.port_attributes.state != IBV_PORT_ACTIVE) {
       why = "port " + std::to_string(port) + " is " + state_name(o.port_attributes.state);
+      continue;
+    }
+    if (o.pkey_index >= o.port_attributes.pkey_tbl_len) {
+      why = "port " + std::to_string(port) + " has " + std::to_string(o.port_attributes.pkey_tbl_len) +
+            " partition keys, and TOBI_VERBS_PKEY_INDEX=" + std::to_string(o.pkey_index) + " is not one of them";
       continue;
     }
     why = choose_gid(o, wish.verbs_gid_index);
@@ -124,6 +135,20 @@ int distance_of(const std::string& name) {
 
 }  // namespace
 
+std::string what_it_lacks(ibv_transport_type transport, const ibv_device_attr& has) {
+  if (transport == IBV_TRANSPORT_IWARP) {
+    return "it is an iWARP device, which has no datagrams and connects by rdma_cm alone";
+  }
+  if (transport != IBV_TRANSPORT_IB) {
+    return "it is no InfiniBand or RoCE device, and has no reliable connections (its vendor's provider of libfabric "
+           "may "
+           "serve)";
+  }
+  if (has.max_srq < 1 || has.max_srq_wr < 1) return "it has no shared receive queues";
+  if (has.max_qp_rd_atom < 1 || has.max_qp_init_rd_atom < 1) return "it has no RDMA reads";
+  return "";
+}
+
 opened open_best(const context& where) {
   opened none;
   if (!libibverbs().error.empty()) {
@@ -140,7 +165,7 @@ opened open_best(const context& where) {
     if (!wanted.empty() && name != wanted) continue;
     opened o = try_open(list.all[i], where.settings);
     if (o.device == nullptr) {
-      reasons.append(reasons.empty() ? "" : "; ").append(name).append(": ").append(o.error);
+      base::add_item(reasons, name, "; ").append(": ").append(o.error);
     } else if (const int d = distance_of(name); d < best_distance) {
       best_distance = d;
       best = std::move(o);
@@ -152,7 +177,7 @@ opened open_best(const context& where) {
   } else if (reasons.empty()) {
     std::string names;
     for (int i = 0; i < list.count; ++i) {
-      names.append(names.empty() ? "" : ", ").append(libibverbs().get_device_name(list.all[i]));
+      base::add_item(names, libibverbs().get_device_name(list.all[i]));
     }
     none.error = "there is no RDMA device \"" + wanted + "\"; TOBI_VERBS_DEVICE may be one of " + names;
   } else {

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "transports/verbs/library.hpp"
 
-#include <dlfcn.h>
+#include "libcore/base/shared_library.hpp"
 
 namespace tobi::transports::verbs {
 
@@ -8,52 +9,57 @@ namespace {
 
 library load() {
   library lib;
-  void* handle = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    lib.error = std::string("libibverbs is not installed (") + dlerror() + "); Debian's package is libibverbs1";
+  const base::shared_library so("libibverbs.so.1");
+  if (!so.is_open()) {
+    lib.error = "libibverbs is not installed (" + so.error() + "); Debian's package is libibverbs1";
     return lib;
   }
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-    if (function == nullptr) lib.error = std::string("this libibverbs has no ") + name;
-  };
-  find(lib.get_device_list, "ibv_get_device_list");
-  find(lib.free_device_list, "ibv_free_device_list");
-  find(lib.get_device_name, "ibv_get_device_name");
-  find(lib.open_device, "ibv_open_device");
-  find(lib.close_device, "ibv_close_device");
-  find(lib.query_device, "ibv_query_device");
-  find(lib.query_gid, "ibv_query_gid");
-  find(lib.alloc_pd, "ibv_alloc_pd");
-  find(lib.dealloc_pd, "ibv_dealloc_pd");
-  find(lib.reg_mr, "ibv_reg_mr");
-  find(lib.dereg_mr, "ibv_dereg_mr");
-  find(lib.create_comp_channel, "ibv_create_comp_channel");
-  find(lib.destroy_comp_channel, "ibv_destroy_comp_channel");
-  find(lib.create_cq, "ibv_create_cq");
-  find(lib.destroy_cq, "ibv_destroy_cq");
-  find(lib.get_cq_event, "ibv_get_cq_event");
-  find(lib.ack_cq_events, "ibv_ack_cq_events");
-  find(lib.create_srq, "ibv_create_srq");
-  find(lib.destroy_srq, "ibv_destroy_srq");
-  find(lib.create_qp, "ibv_create_qp");
-  find(lib.modify_qp, "ibv_modify_qp");
-  find(lib.destroy_qp, "ibv_destroy_qp");
-  find(lib.create_ah, "ibv_create_ah");
-  find(lib.destroy_ah, "ibv_destroy_ah");
-  find(lib.get_async_event, "ibv_get_async_event");
-  find(lib.ack_async_event, "ibv_ack_async_event");
-  find(lib.event_type_str, "ibv_event_type_str");
-  find(lib.wc_status_str, "ibv_wc_status_str");
+  const char* lacks = so.resolve({{"ibv_fork_init", lib.fork_init},
+                                  {"ibv_get_device_list", lib.get_device_list},
+                                  {"ibv_free_device_list", lib.free_device_list},
+                                  {"ibv_get_device_name", lib.get_device_name},
+                                  {"ibv_open_device", lib.open_device},
+                                  {"ibv_close_device", lib.close_device},
+                                  {"ibv_query_device", lib.query_device},
+                                  {"ibv_query_gid", lib.query_gid},
+                                  {"ibv_alloc_pd", lib.alloc_pd},
+                                  {"ibv_dealloc_pd", lib.dealloc_pd},
+                                  {"ibv_reg_mr", lib.reg_mr},
+                                  {"ibv_dereg_mr", lib.dereg_mr},
+                                  {"ibv_create_comp_channel", lib.create_comp_channel},
+                                  {"ibv_destroy_comp_channel", lib.destroy_comp_channel},
+                                  {"ibv_create_cq", lib.create_cq},
+                                  {"ibv_destroy_cq", lib.destroy_cq},
+                                  {"ibv_get_cq_event", lib.get_cq_event},
+                                  {"ibv_ack_cq_events", lib.ack_cq_events},
+                                  {"ibv_create_srq", lib.create_srq},
+                                  {"ibv_destroy_srq", lib.destroy_srq},
+                                  {"ibv_create_qp", lib.create_qp},
+                                  {"ibv_modify_qp", lib.modify_qp},
+                                  {"ibv_destroy_qp", lib.destroy_qp},
+                                  {"ibv_create_ah", lib.create_ah},
+                                  {"ibv_destroy_ah", lib.destroy_ah},
+                                  {"ibv_get_async_event", lib.get_async_event},
+                                  {"ibv_ack_async_event", lib.ack_async_event},
+                                  {"ibv_event_type_str", lib.event_type_str},
+                                  {"ibv_wc_status_str", lib.wc_status_str}});
+  if (lacks != nullptr) lib.error = std::string("this libibverbs has no ") + lacks;
+  // Before anything is registered. Where the kernel copies pinned pages for the child (Linux 5.12) it does nothing;
+  // before that, a fork() of the program would leave the device with pages that are nobody's.
+  if (lib.error.empty()) static_cast<void>(lib.fork_init());
+  return lib;
+}
+
+library& in_use() {
+  static library lib = load();
   return lib;
 }
 
 }  // namespace
 
-const library& libibverbs() {
-  static const library lib = load();
-  return lib;
-}
+const library& libibverbs() { return in_use(); }
+
+void play(const library& instead) { in_use() = instead; }
 
 bool query_port(ibv_context* device, std::uint8_t port, ibv_port_attr& attributes) noexcept {
   attributes = {};

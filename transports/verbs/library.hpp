@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libibverbs, found when it is needed: see transports/ofi/library.hpp for why. What is on the data path (posting,
 // polling) is inline in its header and calls the driver directly.
 #pragma once
@@ -9,6 +10,7 @@
 namespace tobi::transports::verbs {
 
 struct library {
+  decltype(&::ibv_fork_init) fork_init = nullptr;
   decltype(&::ibv_get_device_list) get_device_list = nullptr;
   decltype(&::ibv_free_device_list) free_device_list = nullptr;
   decltype(&::ibv_get_device_name) get_device_name = nullptr;
@@ -41,6 +43,8 @@ struct library {
 };
 /// Loads it on the first call.
 const library& libibverbs();
+/// For tests: a library whose devices are played, whether the real one is installed or not.
+void play(const library& instead);
 
 /// The port's attributes, by the driver's own function.
 bool query_port(ibv_context* device, std::uint8_t port, ibv_port_attr& attributes) noexcept;

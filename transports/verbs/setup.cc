@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 // verbs: opening, registering, connecting.
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -8,6 +8,9 @@
 
 #include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/base/secret.hpp"
+#include "transports/host_atomics.hpp"
+#include "transports/meeting.hpp"
 #include "transports/soft/amo.hpp"
 #include "transports/verbs/verbs.hpp"
 
@@ -22,7 +25,7 @@ struct key_content {
   std::uint32_t rkey;
   std::uint32_t unused;
 };
-static_assert(sizeof(key_content) <= 64, "a decorator's own part follows");
+static_assert(sizeof(key_content) <= own_key_bytes_max);
 
 std::uint64_t checksum(const key_content& c) noexcept {
   return (c.base * 0x9e3779b97f4a7c15u) ^ (c.bytes * 0xc2b2ae3d27d4eb4fu) ^ (c.rkey + 0x165667b19e3779f9u);
@@ -68,8 +71,9 @@ verbs_transport::verbs_transport(const context& where, opened device)
       size_(where.size),
       most_links_(static_cast<std::size_t>(where.settings.verbs_connections)),
       device_(std::move(device)),
+      slot_memory_(chains * chain_most * slot_bytes),
       links_(static_cast<std::size_t>(where.size)),
-      next_token_(static_cast<std::uint32_t>(getpid()) * 2654435761u | 1u) {
+      next_token_(static_cast<std::uint32_t>(base::secret()) | 1u) {
   const auto need = [&](const void* made, const char* what) {
     if (made == nullptr) {
       base::fatal(std::string("verbs: ") + what + " failed on " + device_.name + " (" + std::strerror(errno) + ").");
@@ -87,8 +91,7 @@ verbs_transport::verbs_transport(const context& where, opened device)
   srq.attr = {notice_receives, 1, 0};
   srq_.reset(lib.create_srq(pd_.get(), &srq));
   need(srq_.get(), "making a shared receive queue");
-  for (std::uint32_t i = 0; i < notice_receives; ++i) receive_notice();
-  slot_memory_.resize(chains * chain_most * slot_bytes);
+  for (std::uint32_t i = 0; i < notice_receives; ++i) need(receive_notice() ? this : nullptr, "posting a receive");
   slot_mr_.reset(lib.reg_mr(pd_.get(), slot_memory_.data(), slot_memory_.size(), IBV_ACCESS_LOCAL_WRITE));
   if (slot_mr_ == nullptr)
     base::fatal("verbs: its own buffers cannot be registered: " + registration_failed(slot_memory_.size(), errno) +
@@ -99,17 +102,16 @@ verbs_transport::verbs_transport(const context& where, opened device)
     chains_[i].next_free = free_;
     free_ = &chains_[i];
   }
-  wireup_ = std::make_unique<wireup>(device_, pd_.get(), notice_cq_.get(), srq_.get(), rank_);
+  wireup_ = std::make_unique<wireup>(device_, pd_.get(), notice_cq_.get(), srq_.get(), rank_,
+                                     responders_per_connection * most_links_, *this);
 
   const bool atomics = device_.attributes.atomic_cap != IBV_ATOMIC_NONE;
   caps_.put_notify = true;
-  caps_.notify_ordered = true;
   caps_.msg_max = sizeof(std::uint32_t);
   caps_.fetch_add = atomics;
   caps_.compare_swap = atomics;
-  caps_.scope = !atomics                                             ? amo_scope::none
-                : atomics_reach_the_cpu(context, device_.attributes) ? amo_scope::host
-                                                                     : amo_scope::domain;
+  caps_.scope = atomics ? amo_scope::domain : amo_scope::none;
+  may_reach_the_cpu_ = atomics && atomics_reach_the_cpu(context, device_.attributes);
   caps_.passive_rma = true;
   caps_.passive_amo = atomics;
   caps_.reg_any_va = true;
@@ -120,15 +122,18 @@ verbs_transport::verbs_transport(const context& where, opened device)
   caps_.inline_max = small_bytes;
   caps_.put_max = device_.port_attributes.max_msg_sz;
   // One connection is to itself where a worker's own words change through the device.
-  caps_.peers_max =
-      static_cast<std::uint32_t>(std::max<std::size_t>(1, most_links_ - (caps_.scope == amo_scope::domain ? 1 : 0)));
+  caps_.peers_max = static_cast<std::uint32_t>(std::max<std::size_t>(1, most_links_ - (atomics ? 1 : 0)));
   base::log(base::log_level::info, "verbs: " + describe() + ".");
+}
+
+std::string verbs_transport::dialect() const {
+  return device_.port_attributes.link_layer == IBV_LINK_LAYER_ETHERNET ? "RoCE" : "InfiniBand";
 }
 
 std::string verbs_transport::describe() const {
   const char* scope = caps_.scope == amo_scope::host     ? "with the CPU's"
                       : caps_.scope == amo_scope::domain ? "among operations of this device"
-                                                         : "not to be had";
+                                                         : "not available";
   return "device " + device_.name + " port " + std::to_string(device_.port) + " GID " +
          std::to_string(device_.gid_index) + " MTU " + std::to_string(128 << device_.port_attributes.active_mtu) +
          ", atomic " + scope + ", at most " + std::to_string(most_links_) + " connections";
@@ -137,7 +142,7 @@ std::string verbs_transport::describe() const {
 verbs_transport::~verbs_transport() {
   base::log(base::log_level::debug, "verbs: made " + std::to_string(opened_) + " connections.");
   wireup_.reset();
-  links_.clear();
+  links_.resize(0);
 }
 
 std::string verbs_transport::address() const {
@@ -157,6 +162,36 @@ status verbs_transport::connect(std::span<const std::string> addresses) {
   return status::ok;
 }
 
+// Scope `host` is claimed where it has been tried, by every rank on its own words: a peer's device executes the atomics
+// that come to it, and neighbours' CPUs change its words too.
+void verbs_transport::measure(meeting& with) {
+  const bool holds = may_reach_the_cpu_ && excludes_the_cpu();
+  if (may_reach_the_cpu_ && !holds) {
+    base::log(base::log_level::info, "verbs: " + device_.name +
+                                         " says that its atomics exclude the CPU's, and they do not; a worker's own "
+                                         "words are changed through the device.");
+  }
+  if (with.common(holds ? 1 : 0) == 0) return;
+  caps_.scope = amo_scope::host;
+  caps_.peers_max = static_cast<std::uint32_t>(most_links_);
+  base::log(base::log_level::info, "verbs: " + describe() + ", as tried.");
+}
+
+bool verbs_transport::excludes_the_cpu() {
+  const pages room(sizeof(std::uint64_t));
+  region_key key{};
+  region_id word = 0;
+  if (register_memory({room.data(), sizeof(std::uint64_t), -1, 0}, key) != status::ok) return false;
+  const bool holds =
+      attach(rank_, key, word) == status::ok &&
+      cpu_and_fabric_exclude_each_other(*this, rank_, word, 0, *reinterpret_cast<std::uint64_t*>(room.data()));
+  // Nothing may be under way when the memory goes.
+  while (flush(rank_) == status::again) {
+  }
+  deregister_memory(key);
+  return holds;
+}
+
 // --- connections: opened by the first post, closed when there are too many ------------------------------
 
 status verbs_transport::need_link(int rank, link& l) noexcept {
@@ -164,8 +199,8 @@ status verbs_transport::need_link(int rank, link& l) noexcept {
   l.last_use = ++uses_;
   if (l.ready) return status::ok;
   if (l.qp == nullptr) {
-    if (open_links_ >= most_links_ && !close_idle_link()) {
-      progress();
+    if (open_links_.size() >= most_links_ && !close_idle_link()) {
+      take_completions();
       return status::again;
     }
     return open_link(rank, l);
@@ -208,7 +243,7 @@ status verbs_transport::open_link(int rank, link& l) noexcept {
     init.cap = {queue_depth, 0, 1, 0, 0};
     l.qp.reset(libibverbs().create_qp(pd_.get(), &init));
   }
-  if (l.qp == nullptr || !to_init(l.qp.get(), device_.port)) {
+  if (l.qp == nullptr || !to_init(l.qp.get(), device_)) {
     base::log(base::log_level::error, "verbs: a queue pair to rank " + std::to_string(rank) + " cannot be made on " +
                                           device_.name + " (" + std::strerror(errno) +
                                           "); lower TOBI_VERBS_CONNECTIONS.");
@@ -216,11 +251,11 @@ status verbs_transport::open_link(int rank, link& l) noexcept {
     return l.health = status::peer_lost;
   }
   inline_bytes_ = std::min<std::uint32_t>(init.cap.max_inline_data, small_bytes);
-  ++open_links_;
+  open_links_.push_back(rank);
   ++opened_;
   l.token = next_token_;
   next_token_ += 2;  // stays odd: 0 is no token
-  l.psn = (l.token * 40503u) & 0xffffff;
+  l.psn = static_cast<std::uint32_t>(base::secret()) & 0xffffff;
   l.asked_ns = l.first_asked_ns = arch::now_ns();
   wireup_->request(rank, l.qp->qp_num, l.psn, l.token);
   return status::again;
@@ -244,18 +279,27 @@ status verbs_transport::finish_link(int rank, link& l, const answer& a) noexcept
 // could close each other's for ever.
 bool verbs_transport::close_idle_link() noexcept {
   int oldest = -1;
-  for (int r = 0; r < size_; ++r) {
+  for (std::size_t i = open_links_.size(); i > 0; --i) {
+    const int r = open_links_[i - 1];
     link& l = link_of(r);
-    if (l.qp == nullptr) continue;
-    if (!l.ready) advance(r, l);
+    if (!l.ready) advance(r, l);  // gives it up, perhaps: then the last one has its place, and was looked at
     if (!l.ready || l.pending_chains != 0) continue;
     if (!l.used && arch::now_ns() - l.first_asked_ns < ask_again_ns) continue;
     if (oldest < 0 || l.last_use < link_of(oldest).last_use) oldest = r;
   }
-  if (open_links_ < most_links_) return true;  // one was given up
+  if (open_links_.size() < most_links_) return true;  // one was given up
   if (oldest < 0) return false;
   close_qp(oldest, link_of(oldest));
   return true;
+}
+
+// Not where something is under way, nor before a first use, as above: whoever asked will ask again. Called between two
+// operations of this worker, so nobody holds a link.
+void verbs_transport::leave_where_asked() noexcept {
+  for (const auto& [rank, token] : wireup_->take_leaves()) {
+    link& l = link_of(rank);
+    if (l.qp != nullptr && l.token == token && l.ready && l.used && l.pending_chains == 0) close_qp(rank, l);
+  }
 }
 
 void verbs_transport::close_qp(int rank, link& l) noexcept {
@@ -264,7 +308,8 @@ void verbs_transport::close_qp(int rank, link& l) noexcept {
   const status health = l.health;
   l = link{};
   l.health = health;
-  --open_links_;
+  *std::find(open_links_.begin(), open_links_.end(), rank) = open_links_.back();
+  open_links_.pop_back();
 }
 
 // --- memory ----------------------------------------------------------------------------------------------

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Algorithms on ranges of global memory. Each takes an execution_policy first, or uses `par`, and chunks its checkouts
 // by itself; the headers of algorithm/ say what each costs.
 #pragma once

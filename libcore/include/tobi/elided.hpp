@@ -1,11 +1,13 @@
-// The serial elision: the same names with the runtime taken out, for programs compiled with TOBI_ELIDE. It lives in an
-// inline namespace of its own, so that both can be linked into one binary.
+// SPDX-License-Identifier: Apache-2.0
+// The serial elision: the same names without the runtime, for programs compiled with TOBI_ELIDE. It is in an inline
+// namespace of its own, so that both can be linked into one binary.
 #pragma once
 
 #include <type_traits>
 #include <utility>
 
 #include "tobi/detail/fork.hpp"
+#include "tobi/detail/spawned.hpp"
 
 namespace tobi {
 inline namespace elided {
@@ -14,7 +16,7 @@ template <class R>
 class [[nodiscard]] task {
  public:
   template <class F>
-  explicit task(F function) : value_(function()) {
+  explicit task(const F& function) : value_(call(function)) {
     detail::check_closure<F>();
   }
   task(const task&) = delete;
@@ -22,6 +24,11 @@ class [[nodiscard]] task {
   R join() { return value_; }
 
  private:
+  template <class F>
+  static R call(const F& function) {
+    F own = function;
+    return own();
+  }
   R value_;
 };
 
@@ -29,18 +36,20 @@ template <>
 class [[nodiscard]] task<void> {
  public:
   template <class F>
-  explicit task(F function) {
+  explicit task(const F& function) {
     detail::check_closure<F>();
-    function();
+    F own = function;
+    own();
   }
   task(const task&) = delete;
   task& operator=(const task&) = delete;
   void join() {}
 };
 
-template <class F>
-task<detail::result_of<F>> spawn(F function) {
-  return task<detail::result_of<F>>(function);
+template <class F, class... Arguments>
+auto spawn(F&& function, Arguments&&... arguments) ->
+    typename detail::spawned<task, std::decay_t<F>, std::decay_t<Arguments>...>::type {
+  return detail::spawn<task>(std::forward<F>(function), std::forward<Arguments>(arguments)...);
 }
 
 inline void poll() noexcept {}

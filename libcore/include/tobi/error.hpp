@@ -1,15 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a task's failure reaches the task that joins it.
 #pragma once
 
 #include <stdexcept>
 #include <string>
 
+#include "tobi/detail/standard.hpp"
+
 namespace tobi {
 
-/// Thrown by join() when the child ended with an exception. It is this type always, whether or not the child or the
-/// parent moved: what a program can catch must not depend on who stole what. The text says the rank and the type.
+/// Thrown by join() when the child ended with an exception. The type is always this one, whether or not the child or
+/// the parent moved: what a program can catch must not depend on steals. The text names the rank and the type.
 class task_error : public std::runtime_error {
  public:
+  /// Made by the runtime, from what the task has thrown.
   task_error(std::string type_name, std::string message, int rank)
       : std::runtime_error("task on rank " + std::to_string(rank) + " failed: " + type_name +
                            (message.empty() ? "" : ": " + message)),

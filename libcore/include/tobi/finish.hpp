@@ -1,17 +1,19 @@
-// finish and async as in X10: an async may outlive the task that made it, and the innermost finish around it waits for
-// it, and for all that it made in turn.
+// SPDX-License-Identifier: Apache-2.0
+// finish and async as in X10. An async may outlive the task that made it. The innermost finish around it waits for it,
+// and for all that it made in turn.
 //
 //   tobi::finish([&] {
 //     for (int i = 0; i < 10; ++i) tobi::async([=] { visit(i); });   // each may make further ones
 //   });                                                               // all have ended
 //
-// An async is forked like a spawn: it runs at once, and what follows can be taken by another worker. As long as nothing
-// is taken nothing is counted; the finish counts what was.
+// An async is forked like a spawn: it runs at once, and what follows can be taken by another worker. The finish counts
+// the continuations that were taken, and nothing as long as none is.
 #pragma once
 
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "tobi/detail/fork.hpp"
@@ -19,10 +21,11 @@
 
 namespace tobi {
 
-/// Thrown at the end of a finish() in which something failed: its own body, or asyncs, however many. The text names the
-/// number and the first few.
+/// Thrown at the end of a finish() in which something failed: its own body, or any number of asyncs. The text names
+/// their number and the first few.
 class finish_error : public std::runtime_error {
  public:
+  /// Made by the runtime: COUNT tasks failed.
   finish_error(std::uint64_t count, const std::string& text) : std::runtime_error(text), count_(count) {}
   /// How many of them failed.
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
@@ -46,20 +49,20 @@ void tobi_finish_begin(scope_marker* marker) noexcept;
 void tobi_finish_fail(std::uint64_t finish) noexcept;
 /// Waits, which may migrate the caller. Throws finish_error.
 void tobi_finish_end(scope_marker* marker);
-/// The finish around the caller, perhaps with async_counted; ends the job where there is none.
+/// Returns the finish around the caller, perhaps with async_counted. Ends the job where there is none.
 std::uint64_t tobi_async_finish() noexcept;
 void tobi_async_begin(scope_marker* marker, std::uint64_t finish) noexcept;
 void tobi_async_end(scope_marker* marker, std::uint64_t finish) noexcept;
-/// The caller was taken away from its async, which is to be awaited by FINISH from now on.
+/// The caller was taken away from its async, for which FINISH waits from now on.
 void tobi_async_parted(handle* h, std::uint64_t finish) noexcept;
 }
 
-/// Tag on a finish: the async that is about to be forked has been counted, and says so itself when it has ended.
+/// Tag on a finish: the async that is about to be forked has been counted, and tells itself when it has ended.
 inline constexpr std::uint64_t async_counted = 1;
 
 template <class F>
 struct async_body {
-  F function;
+  [[no_unique_address]] F function;  // an empty one takes no word, which nobody would set
   std::uint64_t finish;
   void operator()() {
     scope_marker marker;
@@ -74,8 +77,8 @@ struct async_body {
 };
 }  // namespace detail
 
-/// Runs BODY in the caller's task and waits for all asyncs that were made in it, by whomever. May migrate the caller.
-/// Nested ones wait for their own asyncs. Throws finish_error after that, if BODY or an async threw.
+/// Runs BODY in the caller's task, and waits for all asyncs that were made in it, by any task. May migrate the caller.
+/// A nested finish waits for its own asyncs. Throws finish_error after that, if BODY or an async threw.
 template <class F>
 void finish(F&& body) {
   detail::scope_marker marker;
@@ -88,12 +91,13 @@ void finish(F&& body) {
   detail::tobi_finish_end(&marker);
 }
 
-/// Forks FUNCTION, whose closure must be trivially copyable and whose result is dropped: what it finds it gives away by
-/// a promise. May migrate the caller. Outside of any finish it ends the job with a message.
-template <class F>
-void async(F function) {
+/// Forks FUNCTION. Its closure must be trivially copyable. Its result is dropped: an async gives what it finds by a
+/// promise. May migrate the caller. Outside of any finish it ends the job with a message.
+template <class Function>
+void async(Function&& function) {
+  using F = std::decay_t<Function>;
   detail::check_closure<F>();
-  const detail::async_body<F> body{function, detail::tobi_async_finish()};
+  const detail::async_body<F> body{std::forward<Function>(function), detail::tobi_async_finish()};
   detail::handle h;
   h.record = 0;
   detail::fork_task<void>(body, (body.finish & detail::async_counted) == 0 ? &h : nullptr);
@@ -140,10 +144,11 @@ void finish(F&& body) {
   }
 }
 template <class F>
-void async(F function) {
+void async(const F& function) {
   if (detail_elided::governing == nullptr) throw std::logic_error("tobi: an async outside of any finish");
   detail_elided::finish_state& mine = *detail_elided::governing;
-  detail_elided::guarded(mine, function);
+  std::decay_t<F> own = function;
+  detail_elided::guarded(mine, own);
 }
 }  // namespace elided
 

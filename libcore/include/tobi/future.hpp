@@ -1,21 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results that any task may wait for, not only the parent: for task graphs that are not trees. A future is made with
 // the task that will give the result (spawn_future), or with a promise that any task sets (make_promise).
 //
-// Handles are trivially copyable: pass them in closures, in results, inside other structures, to any task of the run.
-// The record behind them is freed by the last of its consumers.
+// A handle is trivially copyable: pass it in closures, in results, inside other structures, to any task of the run. The
+// record behind it is freed by the last of its consumers.
 //
-// What waits when it is set can be taken by idle workers from then on, also while the task that set it computes on:
-// those who wait for one future spread in a number of steals, one behind the other, that grows with the logarithm of
-// their number. Thirteen futures that were set are in sight at a time, each with all who wait for it; of more, the next
-// one comes into sight soon after one was taken. That is continuation_greedy; with the other schedulers of TOBI_SCHED
-// what waits goes on where it waits.
+// Tasks that wait for a future can be taken by idle workers from the moment it is set, also while the task that set it
+// computes on. The tasks that wait for one future spread in a number of steals in a row that grows with the logarithm
+// of their number. Thirteen futures that were set are in sight at a time, each with all its waiting tasks. Of more than
+// thirteen, the next one comes into sight soon after one was taken. That is so under continuation_greedy. With the
+// other schedulers of TOBI_SCHED a waiting task goes on where it waits.
 //
-// Mistakes end the job with one sentence: a future that is joined more often than its maker said, one that is set
-// twice, and, once nothing else can run, one that is waited for and that nobody sets.
+// A mistake ends the job with one sentence: a future that is joined more often than its maker said, one that is set
+// twice, and, once nothing else can run, one that a task waits for and that nobody sets.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "tobi/detail/fork.hpp"
 #include "tobi/task.hpp"
@@ -27,7 +29,7 @@
 
 namespace tobi {
 
-/// For futures that are joined as often as one likes; they last until the end of the run().
+/// For a future that is joined any number of times. It lasts until the end of the run().
 inline constexpr std::uint32_t any_number = 0;
 
 #ifndef TOBI_ELIDE
@@ -51,7 +53,7 @@ void tobi_future_join(future_name which, void* value, std::uint32_t bytes);
 /// What the task of a future runs: the body, then the record. Nobody joins the task itself.
 template <class F, class R>
 struct future_body {
-  F function;
+  [[no_unique_address]] F function;  // an empty one takes no word, which nobody would set
   future_name name;
   void operator()() {
     try {
@@ -69,19 +71,21 @@ struct future_body {
 };
 }  // namespace detail
 
-/// A handle to a result. Trivially copyable; R may be incomplete until join() is used, so a result may hold futures of
-/// its own type. It must be joined exactly as often as its maker said (`consumers`), before the root returns.
+/// A handle to a result. It is trivially copyable. R may be incomplete until join() is used, so a result may hold
+/// futures of its own type. It must be joined exactly as often as its maker said (`consumers`), before the root
+/// returns.
 template <class R>
 class future {
  public:
-  /// Names no result: joining it ends the job.
+  /// Names no result. Joining it ends the job.
   future() = default;
+  /// Made by spawn_future() and promise::get_future().
   explicit future(detail::future_name name) : name_(name) {}
 
-  /// Whether it names a result at all; not whether that is there.
+  /// Returns whether the handle names a result at all, not whether the result is there.
   [[nodiscard]] bool valid() const noexcept { return name_.record != 0; }
 
-  /// The result; waits for it, which may migrate the caller. The task's exception is thrown as task_error.
+  /// Waits for the result, which may migrate the caller, and returns it. The task's exception is thrown as task_error.
   R join() const {
     detail::check_result<R>();
     if constexpr (std::is_void_v<R>) {
@@ -97,16 +101,17 @@ class future {
   detail::future_name name_{};
 };
 
-/// The other end of a future that no task was spawned for: set once, by any task. Trivially copyable.
+/// The other end of a future that no task was spawned for. Any task sets it, once. It is trivially copyable.
 template <class R>
 class promise {
  public:
   promise() = default;
+  /// Made by make_promise().
   explicit promise(detail::future_name name) : name_(name) {}
 
-  /// The handle to join; the same each time, so its consumers are those of the promise.
+  /// Returns the handle to join. It is the same each time, so its consumers are those of the promise.
   [[nodiscard]] future<R> get_future() const noexcept { return future<R>(name_); }
-  /// Gives the result. The tasks that wait for it can go on at once, here or on idle workers; the caller goes on too
+  /// Gives the result. The tasks that wait for it can go on at once, here or on idle workers. The caller goes on too,
   /// and does not migrate.
   template <class T = R>
   requires(!std::is_void_v<T>) void set(const T& value) const noexcept {
@@ -114,6 +119,7 @@ class promise {
     const R given = value;
     detail::tobi_future_set(name_, &given, sizeof given, 1);
   }
+  /// Sets a promise without a result.
   void set() const noexcept requires(std::is_void_v<R>) { detail::tobi_future_set(name_, nullptr, 0, 1); }
   /// In a catch clause: each join throws the exception being handled, as task_error.
   void fail() const noexcept { detail::tobi_future_fail(name_, 1); }
@@ -122,21 +128,22 @@ class promise {
   detail::future_name name_{};
 };
 
-/// A promise whose future is joined by CONSUMERS tasks: 1 by default, any_number for an open end. Does not migrate the
-/// caller.
+/// Makes a promise whose future is joined by CONSUMERS tasks: 1 by default, any_number for any number. Does not migrate
+/// the caller.
 template <class R>
 promise<R> make_promise(std::uint32_t consumers = 1) noexcept {
   return promise<R>(detail::tobi_future_create(consumers, 1));
 }
 
-/// Forks FUNCTION like spawn, for CONSUMERS joins from anywhere: 1 by default, any_number for an open end.
-template <class F>
-future<detail::result_of<F>> spawn_future(F function, std::uint32_t consumers = 1) {
+/// Forks FUNCTION like spawn, for CONSUMERS joins from any task: 1 by default, any_number for any number.
+template <class Function>
+future<detail::result_of<std::decay_t<Function>>> spawn_future(Function&& function, std::uint32_t consumers = 1) {
+  using F = std::decay_t<Function>;
   using R = detail::result_of<F>;
   detail::check_closure<F>();
   detail::check_result<R>();
   const detail::future_name name = detail::tobi_future_create(consumers, 0);
-  detail::future_body<F, R> body{function, name};
+  detail::future_body<F, R> body{std::forward<Function>(function), name};
   detail::fork_task<void>(body, nullptr);
   return future<R>(name);
 }
@@ -160,7 +167,7 @@ struct cell {
 };
 }  // namespace detail_elided
 
-/// Throws std::logic_error where the parallel program would end: joined too often cannot be told from joined late here.
+/// Throws std::logic_error where the parallel program would end. Joined too often cannot be told from joined late here.
 template <class R>
 class future {
  public:
@@ -179,7 +186,8 @@ class future {
   }
 
  private:
-  void drop() const {
+  // Not inlined: GCC 12 cannot count the consumers, and would warn that each reads what the one before has deleted.
+  [[gnu::noinline]] void drop() const {
     if (!state_->open && --state_->left == 0) delete state_;
   }
   detail_elided::cell<R>* state_ = nullptr;
@@ -217,9 +225,11 @@ promise<R> make_promise(std::uint32_t consumers = 1) {
   return promise<R>(made);
 }
 
-template <class F>
-future<detail::result_of<F>> spawn_future(F function, std::uint32_t consumers = 1) {
+template <class Function>
+future<detail::result_of<std::decay_t<Function>>> spawn_future(const Function& closure, std::uint32_t consumers = 1) {
+  using F = std::decay_t<Function>;
   using R = detail::result_of<F>;
+  F function = closure;
   const promise<R> made = make_promise<R>(consumers);
   if constexpr (std::is_void_v<R>) {
     function();

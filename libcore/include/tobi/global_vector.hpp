@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // A vector whose elements are in global memory. Elements may be of any type whose objects do not hold their own
 // address: the cache moves their bytes, and their address stays the same (SC'23, section 3.2). So vectors of vectors
 // work, and each of the inner ones may be filled by another task.
 //
-// The vector itself is a handle of three words: a local of one task, or an element of another vector, where it is
-// accessed through a checkout like every element. Its destructor frees on whatever worker it runs. It is not captured
-// by value in a task's closure; capture span() there.
+// The vector itself is a handle of three words. It is a local of one task, or an element of another vector, where it is
+// accessed through a checkout like every element. Its destructor may run on any worker. A task's closure does not
+// capture it by value, and captures span() instead.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +15,22 @@
 
 #include "tobi/checkout.hpp"
 #include "tobi/global_memory.hpp"
+#include "tobi/global_ref.hpp"
 
 namespace tobi {
 #ifdef TOBI_ELIDE
 inline namespace elided {
 #endif
 
-/// Elements lie in the memory of the worker that made room for them; they are constructed and destroyed by the caller,
-/// part by part under checkouts. No member migrates the caller.
+/// Elements lie in the memory of the worker that made room for them. The caller constructs and destroys them, part by
+/// part under checkouts. No member migrates the caller.
 template <class T>
 class global_vector {
  public:
   using value_type = T;
 
   global_vector() noexcept = default;
-  /// COUNT elements in this worker's memory, made from ARGUMENTS.
+  /// Makes COUNT elements in this worker's memory from ARGUMENTS.
   template <class... Arguments>
   explicit global_vector(std::size_t count, const Arguments&... arguments) {
     grow_to(count, arguments...);
@@ -56,17 +58,18 @@ class global_vector {
   [[nodiscard]] global_ptr<T> data() const noexcept { return first_; }
   [[nodiscard]] global_ptr<T> begin() const noexcept { return first_; }
   [[nodiscard]] global_ptr<T> end() const noexcept { return first_ + static_cast<std::ptrdiff_t>(size_); }
-  /// The address of element I.
+  /// Returns the address of element I. The element is *v[i].
   [[nodiscard]] global_ptr<T> operator[](std::size_t i) const noexcept {
     return first_ + static_cast<std::ptrdiff_t>(i);
   }
+  /// Returns all elements, as a closure captures them.
   [[nodiscard]] global_span<T> span() const noexcept { return {first_, size_}; }
 
   void clear() noexcept { shrink_to(0); }
   void reserve(std::size_t capacity) {
     if (capacity > capacity_) move_to(capacity);
   }
-  /// New elements are made from ARGUMENTS.
+  /// Changes the number of elements. New ones are made from ARGUMENTS.
   template <class... Arguments>
   void resize(std::size_t count, const Arguments&... arguments) {
     if (count < size_) {
@@ -76,7 +79,7 @@ class global_vector {
     }
   }
   void push_back(T value) { emplace_back(std::move(value)); }
-  /// A new last element, made from ARGUMENTS, which are not references into this vector.
+  /// Adds a last element, made from ARGUMENTS, which are not references into this vector.
   template <class... Arguments>
   void emplace_back(Arguments&&... arguments) {
     if (size_ == capacity_) move_to(capacity_ == 0 ? 8 : 2 * capacity_);
@@ -84,7 +87,7 @@ class global_vector {
     std::construct_at(place.data(), std::forward<Arguments>(arguments)...);
     ++size_;
   }
-  /// There is a last element.
+  /// Removes the last element, which must exist.
   void pop_back() noexcept { shrink_to(size_ - 1); }
   void swap(global_vector& other) noexcept {
     std::swap(first_, other.first_);
@@ -93,7 +96,7 @@ class global_vector {
   }
 
  private:
-  // How many elements a checkout may name, so that it fits into any cache beside those of nested elements.
+  // How many elements a checkout may name, so that it fits into any cache together with those of nested elements.
   [[nodiscard]] static std::size_t step() noexcept {
     const std::size_t fit = global_calls::chunk_bytes() / sizeof(T);
     return fit == 0 ? 1 : fit;
@@ -123,7 +126,7 @@ class global_vector {
   }
   void move_to(std::size_t capacity) {
     const global_ptr<T> fresh = allocate_global<T>(capacity);
-    constexpr access how = std::is_trivially_copyable_v<T> ? access::read : access::read_write;
+    constexpr access how = detail::travels<T> ? access::read : access::read_write;
     for_parts(first_, size_, mode::tag<how>{}, [&](auto* from, std::size_t i) {
       auto place = checkout(fresh + static_cast<std::ptrdiff_t>(i), 1, mode::write);
       std::construct_at(place.data(), std::move(*from));

@@ -1,10 +1,16 @@
-// Fork-join patterns over spawn and join. Bodies are copied into each task, so they capture by value; each may migrate
-// the caller. With TOBI_ELIDE they run serially.
+// SPDX-License-Identifier: Apache-2.0
+// Fork-join patterns over spawn and join. Functions are copied into each task, so they capture by value. Each pattern
+// may migrate the caller. What a function throws leaves the pattern as task_error, wherever it was thrown, when all
+// tasks of the pattern have ended. With TOBI_ELIDE the patterns run serially.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <tuple>
 #include <type_traits>
+#include <variant>
 
+#include "tobi/detail/one_error.hpp"
 #include "tobi/task.hpp"
 
 namespace tobi {
@@ -12,49 +18,116 @@ namespace tobi {
 inline namespace elided {
 #endif
 
-/// Runs all FUNCTIONS, the last one in the caller, and returns when all have. Their results are dropped.
+/// What the patterns are made of: not for users.
+namespace pieces {
+
+/// A function's result as the element of a tuple.
 template <class F>
-void parallel_invoke(F function) {
-  function();
+using element_of = std::conditional_t<std::is_void_v<detail::result_of<F>>, std::monostate, detail::result_of<F>>;
+
+template <class F>
+std::tuple<element_of<F>> invoke_all(const F& last) {
+  F mine = last;
+  if constexpr (std::is_void_v<detail::result_of<F>>) {
+    mine();
+    return {};
+  } else {
+    return std::tuple<element_of<F>>(mine());
+  }
 }
 template <class F, class G, class... Rest>
-void parallel_invoke(F first, G second, Rest... rest) {
-  auto child = spawn([=]() mutable { first(); });
-  parallel_invoke(second, rest...);
-  child.join();
+std::tuple<element_of<F>, element_of<G>, element_of<Rest>...> invoke_all(const F& first, const G& second,
+                                                                         const Rest&... rest) {
+  auto child = spawn(first);
+  const auto others = invoke_all<G, Rest...>(second, rest...);
+  if constexpr (std::is_void_v<detail::result_of<F>>) {
+    child.join();
+    return std::tuple_cat(std::tuple<std::monostate>(), others);
+  } else {
+    return std::tuple_cat(std::tuple<element_of<F>>(child.join()), others);
+  }
+}
+
+/// GRAIN is at least 1.
+template <class Index, class Body>
+void for_halves(Index begin, Index end, Index grain, const Body& body) {
+  if (end - begin <= grain) {
+    Body mine = body;
+    for (Index i = begin; i < end; ++i) mine(i);
+    return;
+  }
+  const Index middle = static_cast<Index>(begin + (end - begin) / 2);
+  auto left = spawn([=] { for_halves(begin, middle, grain, body); });
+  for_halves(middle, end, grain, body);
+  left.join();
+}
+
+template <class R, class Index, class Map, class Combine>
+R reduce_halves(Index begin, Index end, Index grain, const R& identity, const Map& map, const Combine& combine) {
+  Combine mine = combine;
+  if (end - begin <= grain) {
+    Map mapped = map;
+    R value = identity;
+    for (Index i = begin; i < end; ++i) value = mine(value, mapped(i));
+    return value;
+  }
+  const Index middle = static_cast<Index>(begin + (end - begin) / 2);
+  auto left = spawn([=] { return reduce_halves<R>(begin, middle, grain, identity, map, combine); });
+  const R right = reduce_halves<R>(middle, end, grain, identity, map, combine);
+  return mine(left.join(), right);
+}
+
+}  // namespace pieces
+
+/// Runs all FUNCTIONS, the last one in the caller, and returns when all have. Returns the tuple of their results, with
+/// std::monostate for a function that returns nothing. Results are copied by their bytes.
+template <class... Functions>
+std::tuple<pieces::element_of<std::decay_t<Functions>>...> parallel_invoke(Functions&&... functions) {
+  (detail::check_closure<std::decay_t<Functions>>(), ...);
+  (detail::check_result<detail::result_of<std::decay_t<Functions>>>(), ...);
+  if constexpr (sizeof...(Functions) == 0) {
+    return {};
+  } else {
+    return pieces::with_one_error([&] { return pieces::invoke_all<std::decay_t<Functions>...>(functions...); });
+  }
 }
 
 /// body(i) for each i of [begin, end), in tasks of at most GRAIN iterations (at least 1), split in halves.
 template <class Index, class Body>
-void parallel_for(Index begin, Index end, std::type_identity_t<Index> grain, Body body) {
+void parallel_for(Index begin, Index end, std::type_identity_t<Index> grain, Body&& body) {
   static_assert(std::is_integral_v<Index>, "tobi: parallel_for counts with an integer");
+  detail::check_closure<std::decay_t<Body>>();
   if (!(begin < end)) return;
-  if (end - begin <= (grain < 1 ? Index{1} : grain)) {
-    for (Index i = begin; i < end; ++i) body(i);
-    return;
-  }
-  const Index middle = static_cast<Index>(begin + (end - begin) / 2);
-  auto left = spawn([=] { parallel_for(begin, middle, grain, body); });
-  parallel_for(middle, end, grain, body);
-  left.join();
+  if (grain < 1) grain = Index{1};
+  pieces::with_one_error([&] { pieces::for_halves<Index, std::decay_t<Body>>(begin, end, grain, body); });
 }
 
-/// combine over map(i) for each i of [begin, end), in tasks of at most GRAIN iterations; IDENTITY for an empty range.
-/// COMBINE must be associative; the order of the operands is the order of the indices.
+/// The same with two types of integers, as in parallel_for(0, v.size(), 1, body). The body gets their common type.
+/// Where one of them is signed and the other is not, it gets a signed one of 64 bits: a negative begin stays what it
+/// is, and so does a large end (below 2^63).
+template <class Begin, class End, class Grain, class Body>
+requires(!std::is_same_v<Begin, End>) void parallel_for(Begin begin, End end, Grain grain, Body&& body) {
+  static_assert(std::is_integral_v<Begin> && std::is_integral_v<End>, "tobi: parallel_for counts with integers");
+  using Common = std::common_type_t<Begin, End>;
+  using Index = std::conditional_t<std::is_signed_v<Begin> == std::is_signed_v<End>, Common, std::int64_t>;
+  parallel_for(static_cast<Index>(begin), static_cast<Index>(end), static_cast<Index>(grain), body);
+}
+
+/// Returns map(i), combined by COMBINE for each i of [begin, end), in tasks of at most GRAIN iterations. Returns
+/// IDENTITY for an empty range. COMBINE must be associative. The order of the operands is the order of the indices.
 template <class Index, class R, class Map, class Combine>
-R parallel_reduce(Index begin, Index end, std::type_identity_t<Index> grain, R identity, Map map, Combine combine) {
+R parallel_reduce(Index begin, Index end, std::type_identity_t<Index> grain, const R& identity, Map&& map,
+                  Combine&& combine) {
   static_assert(std::is_integral_v<Index>, "tobi: parallel_reduce counts with an integer");
   detail::check_result<R>();
+  detail::check_closure<std::decay_t<Map>>();
+  detail::check_closure<std::decay_t<Combine>>();
   if (!(begin < end)) return identity;
-  if (end - begin <= (grain < 1 ? Index{1} : grain)) {
-    R value = identity;
-    for (Index i = begin; i < end; ++i) value = combine(value, map(i));
-    return value;
-  }
-  const Index middle = static_cast<Index>(begin + (end - begin) / 2);
-  auto left = spawn([=] { return parallel_reduce(begin, middle, grain, identity, map, combine); });
-  const R right = parallel_reduce(middle, end, grain, identity, map, combine);
-  return combine(left.join(), right);
+  if (grain < 1) grain = Index{1};
+  return pieces::with_one_error([&] {
+    return pieces::reduce_halves<R, Index, std::decay_t<Map>, std::decay_t<Combine>>(begin, end, grain, identity, map,
+                                                                                     combine);
+  });
 }
 
 #ifdef TOBI_ELIDE

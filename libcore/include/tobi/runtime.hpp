@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Start and end of a job, and the way from SPMD code into fork-join code.
 #pragma once
 
@@ -14,42 +15,48 @@
 
 namespace tobi {
 
-/// What a program may decide itself; what it leaves alone comes from the TOBI_* environment.
+/// What a program may decide itself. The TOBI_* environment decides the rest.
 struct options {
-  int workers = 0;  // processes, the caller included; 0: TOBI_WORKERS, or one a core
+  int workers = 0;  // processes, the caller included; 0: TOBI_WORKERS, or one per core
 };
 
 /// The job, from constructor to destructor. Without a launcher the constructor forks the other workers, so every worker
-/// returns from it and runs main on (SPMD). A program makes one, outside of tasks, before any thread.
-/// Errors of the environment and of the machine end the program: one sentence, status 2 for what the user typed.
+/// returns from it and runs the rest of main (SPMD). A program makes one, outside of tasks, before any thread. An error
+/// of the environment or of the machine ends the program with one sentence, and with status 2 for what the user typed.
 class runtime {
  public:
+  /// Starts the job as the environment says. The arguments are those of main.
   runtime(int argc, char** argv);
-  explicit runtime(const options& chosen);
+  /// Starts the job as CHOSEN says, and as the environment says where CHOSEN leaves it open.
+  explicit runtime(const options& chosen = {});
   /// Collective: waits for all workers. Prints the statistics with TOBI_STATS=1.
   ~runtime();
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
 
+  /// Returns the rank of this worker, from 0 on.
   [[nodiscard]] int rank() const noexcept;
-  /// All workers of the job; each runs main.
+  /// Returns the number of workers of the job. Each runs main.
   [[nodiscard]] int size() const noexcept;
-  /// Those that run tasks: all of them, but for one a node with TOBI_AMO_SERVER=worker over a fabric without atomics.
+  /// Returns the number of workers that run tasks: all of them, except one per node with TOBI_AMO_SERVER=worker over a
+  /// fabric without atomics.
   [[nodiscard]] int computing() const noexcept;
-  /// How many nodes the workers are on, as the transports see it: TOBI_NODES splits a machine.
+  /// Returns the number of nodes, as the transports see them: TOBI_NODES splits a machine.
   [[nodiscard]] int nodes() const noexcept;
   /// Collective: every worker returns after every worker has called.
   void barrier();
-  /// Collective, outside of run(): the sum over all workers since the start or the last reset. EACH, unless it is
-  /// null, has room for size() of them, and gets each worker's own by rank.
+  /// Collective, outside of run(): returns the sum over all workers since the start or the last reset. EACH is null, or
+  /// has room for size() of them, and gets each worker's own by rank.
   [[nodiscard]] statistics stats(statistics* each = nullptr);
   /// Collective, outside of run(): counts from zero again.
   void reset_stats();
+  /// Returns the name of what moves bytes between nodes, or within the one node.
   [[nodiscard]] std::string_view transport_name() const noexcept;
-  /// What TOBI_SCHED has chosen, and TOBI_DEQUE.
+  /// Returns what TOBI_SCHED has chosen.
   [[nodiscard]] std::string_view sched_name() const noexcept;
+  /// Returns what TOBI_DEQUE has chosen.
   [[nodiscard]] std::string_view deque_name() const noexcept;
-  /// False with TOBI_LOCAL_COLLECTION=0.
+  /// Returns false with TOBI_LOCAL_COLLECTION=0.
   [[nodiscard]] bool local_collection() const noexcept;
 };
 
@@ -62,30 +69,35 @@ struct root {
   std::uint32_t closure_bytes;
   std::uint32_t result_bytes;
 };
+/// The body of the root task F. It makes a copy of F by bytes and uses the copy alone, because the place of the root's
+/// argument is aligned for most types, not for all.
+template <class F, class R>
+void run_root_task(const void* closure, void* result) {
+  own_closure<F> mine(closure);
+  if constexpr (std::is_void_v<R>) {
+    (void)result;
+    mine.function();
+  } else {
+    const R value = mine.function();
+    std::memcpy(result, &value, sizeof value);
+  }
+}
 /// Runs ROOT and leaves its result in RESULT on every worker. Throws task_error on every worker if the root threw.
 void run_root(const root& what, void* result);
 
 }  // namespace detail
 
-/// Runs FUNCTION as the one root task, on the workers together, and returns its result on every worker. Collective;
-/// FUNCTION is taken from rank 0. Its closure and result must be trivially copyable. Every task that the root spawned,
-/// and every future, must be joined before it returns. Not to be called inside a task.
-template <class F>
-detail::result_of<F> run(F function) {
+/// Runs FUNCTION as the one root task, on the workers together, and returns its result on every worker. Collective:
+/// FUNCTION is taken from rank 0. Its closure and result must have trivial copy constructors and destructors. Every
+/// task that the root spawned, and every future, must be joined before it returns. A task must not call it.
+template <class Function>
+detail::result_of<std::decay_t<Function>> run(Function&& function) {
+  using F = std::decay_t<Function>;
   using R = detail::result_of<F>;
   detail::check_closure<F>();
   detail::check_result<R>();
-  const auto body = [](const void* closure, void* result) {
-    F mine = *static_cast<const F*>(closure);
-    if constexpr (std::is_void_v<R>) {
-      (void)result;
-      mine();
-    } else {
-      const R value = mine();
-      std::memcpy(result, &value, sizeof value);
-    }
-  };
-  const detail::root what{body, &function, sizeof(F), detail::result_bytes<R>()};
+  const F& closure = function;
+  const detail::root what{&detail::run_root_task<F, R>, std::addressof(closure), sizeof(F), detail::result_bytes<R>()};
   if constexpr (std::is_void_v<R>) {
     detail::run_root(what, nullptr);
   } else {

@@ -1,18 +1,23 @@
-// Fork and join. spawn() runs the child at once, on the same stack; what follows the call, the continuation, can be
-// taken by another worker and then goes on in another process, at the same stack addresses ("uni-address threads",
+// SPDX-License-Identifier: Apache-2.0
+// Fork and join. spawn() runs the child at once, on the same stack. What follows the call, the continuation, can be
+// taken by another worker. It then goes on in another process, at the same stack addresses ("uni-address threads",
 // Akiyama and Taura, HPDC 2015; greedy join as in Shiina and Taura, CLUSTER 2022).
 //
-// What a task may rely on: its own locals, by value or by address; code and constants; what its closure captured by
-// value. What it may not: another task's locals, mutable globals, thread_local variables and process-private memory
-// across a spawn or join; spawning or joining inside a catch clause. TOBI_DEBUG_MIGRATE=1 finds the first of these at
-// once.
+// A task may rely on its own locals, by value or by address, on code and constants, and on what its closure captured by
+// value. It may not use another task's locals, mutable globals, thread_local variables and process-private memory
+// across a spawn or join. TOBI_DEBUG_MIGRATE=1 finds the first of these at once.
+//
+// An exception is memory of its process. A task that spawns or joins in a catch clause, or in a destructor while an
+// exception is under way, stays in its process meanwhile. What it forks there is not stolen.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
 #include "tobi/detail/fork.hpp"
+#include "tobi/detail/spawned.hpp"
 #include "tobi/error.hpp"
 
 #ifdef TOBI_ELIDE
@@ -21,52 +26,51 @@
 
 namespace tobi {
 
-/// A running or finished child that returns R (trivially copyable, or void). It lives where it was made, among the
-/// locals of the parent; it is neither copied nor moved. Constructing one is the fork.
+/// A running or finished child that returns R (a type that is copied by its bytes, or void). It lives where it was
+/// made, among the locals of the parent. It is neither copied nor moved. Constructing one is the fork.
 template <class R>
 class [[nodiscard]] task {
-  static_assert(std::is_trivially_copyable_v<R>,
-                "tobi: a task's result must be trivially copyable: it may be joined in another process");
+  static_assert(detail::travels<R>, TOBI_RESULT_SENTENCE);
 
  public:
   /// Forks FUNCTION. May migrate the caller.
   template <class F>
-  explicit task(F function) {
+  explicit task(const F& function) {
     detail::check_closure<F>();
-    handle_.record = 0;
-    const detail::registers2 r = detail::fork_task<R>(function, &handle_);
-    if constexpr (detail::in_registers<R>) value_ = detail::from_registers<R>(r);
+    own_.h.record = 0;
+    const detail::registers2 r = detail::fork_task<R>(function, &own_.h);
+    // Not by assignment, which a type with const members does not have.
+    if constexpr (detail::in_registers<R>) std::construct_at(&own_.value, detail::from_registers<R>(r));
   }
   task(const task&) = delete;
   task& operator=(const task&) = delete;
   /// Joins, and drops the result and any exception, if join() was not called.
   ~task() {
-    if (handle_.record != 0) [[unlikely]] {
-      detail::tobi_abandon(&handle_);
+    if (own_.h.record != 0) [[unlikely]] {
+      detail::tobi_abandon(&own_.h);
     }
   }
 
-  /// The child's result; waits for it, which may migrate the caller. A child's exception is thrown as task_error.
-  /// A second call returns the same result.
+  /// Waits for the child, which may migrate the caller, and returns its result. A child's exception is thrown as
+  /// task_error. A second call returns the same result.
   R join() {
-    if (handle_.record != 0) [[unlikely]] {
-      detail::tobi_join(&handle_, &value_, sizeof(R));
+    if (own_.h.record != 0) [[unlikely]] {
+      detail::tobi_join(&own_.h, &own_.value, sizeof(R));
     }
-    return value_;
+    return own_.value;
   }
 
  private:
-  detail::handle handle_;
-  union {
-    R value_;
-  };
+  detail::handle_and_result<R> own_;
 };
 
+/// A child without a result.
 template <>
 class [[nodiscard]] task<void> {
  public:
+  /// Forks FUNCTION. May migrate the caller.
   template <class F>
-  explicit task(F function) {
+  explicit task(const F& function) {
     detail::check_closure<F>();
     handle_.record = 0;
     detail::fork_task<void>(function, &handle_);
@@ -79,6 +83,7 @@ class [[nodiscard]] task<void> {
     }
   }
 
+  /// Waits for the child, which may migrate the caller. Its exception is thrown as task_error.
   void join() {
     if (handle_.record != 0) [[unlikely]] {
       detail::tobi_join(&handle_, nullptr, 0);
@@ -89,15 +94,20 @@ class [[nodiscard]] task<void> {
   detail::handle handle_;
 };
 
-/// Forks FUNCTION, whose closure must be trivially copyable: `auto x = tobi::spawn([=] { return f(n); });`.
-template <class F>
-task<detail::result_of<F>> spawn(F function) {
-  return task<detail::result_of<F>>(function);
+/// Forks FUNCTION(ARGUMENTS...): `auto x = tobi::spawn([=] { return f(n); })` or `auto x = tobi::spawn(f, n)`. The
+/// closure and the arguments are taken by value, as std::async takes them: the function gets its copies of the
+/// arguments as rvalues. They and the result have trivial copy constructors and destructors, or the compiler says so in
+/// one sentence. A closure that captures by reference compiles and is wrong: what it refers to is the parent's, which
+/// may be in another process by then. May migrate the caller.
+template <class F, class... Arguments>
+auto spawn(F&& function, Arguments&&... arguments) ->
+    typename detail::spawned<task, std::decay_t<F>, std::decay_t<Arguments>...>::type {
+  return detail::spawn<task>(std::forward<F>(function), std::forward<Arguments>(arguments)...);
 }
 
 /// Serves what other workers ask of this one: work, releases of global memory, operations on its memory where the
-/// transport must be polled. Forks do it by themselves, and in a leaf a thread of the worker does it within some 100
-/// us; this is for a leaf in which that is too late. Does not migrate the caller.
+/// transport must be polled. Forks do it by themselves. In a leaf a thread of the worker does it within some 100 us.
+/// This call is for a leaf in which that is too late. Does not migrate the caller.
 void poll() noexcept;
 
 }  // namespace tobi

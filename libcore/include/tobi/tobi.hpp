@@ -1,6 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything of Tobiuo that a program includes.
 #pragma once
 
+#include "tobi/detail/standard.hpp"
+
+#if __cplusplus >= 202002L  // else what follows says nothing that the line above has not said
 #include "tobi/algorithm.hpp"
 #include "tobi/checkout.hpp"
 #include "tobi/error.hpp"
@@ -8,8 +12,10 @@
 #include "tobi/future.hpp"
 #include "tobi/global_memory.hpp"
 #include "tobi/global_ptr.hpp"
+#include "tobi/global_ref.hpp"
 #include "tobi/global_vector.hpp"
 #include "tobi/parallel.hpp"
 #include "tobi/runtime.hpp"
 #include "tobi/statistics.hpp"
 #include "tobi/task.hpp"
+#endif

@@ -1,8 +1,10 @@
-// merge: two sorted ranges into one, stable: of equal elements those of ONE come first, and each range's keep their
-// order. The output is halved, and a binary search in both inputs finds what belongs to each half, so that all leaves
-// are equally long. Work O(n) and O(log n) loads of single elements a leaf, depth O(log^2 n) and a leaf. Inputs are
-// read, the output written; it overlaps neither, and is at least as long as both together, or a std::length_error is
-// thrown. May migrate the caller, which holds no checkout; the comparison does not fork.
+// SPDX-License-Identifier: Apache-2.0
+// merge: two sorted ranges into one. It is stable: of equal elements those of ONE come first, and each range's keep
+// their order. The output is halved, and a binary search in both inputs finds what belongs to each half, so all leaves
+// are equally long. Work O(n) and O(log n) loads of single elements per leaf, depth O(log^2 n) and a leaf. Inputs are
+// read, the output written. The output overlaps neither input, and is at least as long as both together, or a
+// std::length_error is thrown. May migrate the caller, which holds no checkout. The comparison does not fork. What it
+// throws leaves as task_error.
 #pragma once
 
 #include <algorithm>
@@ -94,16 +96,18 @@ void merge_in_tasks(const execution_policy& how, global_span<const T> one, globa
 
 }  // namespace pieces
 
-/// ONE and TWO, each sorted as LESS says, merged into OUT. Elements are trivially copyable.
+/// Merges ONE and TWO, each sorted as LESS says, into OUT. Elements are copied by their bytes.
 template <class One, class Two, class T, class Less = std::less<>>
 void merge(const execution_policy& how, global_span<One> one, global_span<Two> two, global_span<T> out,
            Less less = {}) {
   static_assert(std::is_same_v<std::remove_const_t<One>, T> && std::is_same_v<std::remove_const_t<Two>, T>,
                 "tobi: merge() takes ranges of one element type");
-  static_assert(std::is_trivially_copyable_v<T>, "tobi: merge() copies bytes: its elements are trivially copyable");
+  static_assert(detail::travels<T>,
+                "tobi: merge() copies bytes: the copy constructor and the destructor of its elements must be trivial");
   pieces::check_sizes("merge", one.size() + two.size(), out.size());
-  pieces::merge_in_tasks<T>(how, one, two, out, less);
+  pieces::with_one_error([&] { pieces::merge_in_tasks<T>(how, one, two, out, less); });
 }
+/// The same with par.
 template <class One, class Two, class T, class Less = std::less<>>
 void merge(global_span<One> one, global_span<Two> two, global_span<T> out, Less less = {}) {
   tobi::merge(par, one, two, out, less);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the algorithms on global ranges are run, and what they are made of: tasks that split a range of indices in
 // halves, and leaves that go through global memory a chunk at a time.
 //
@@ -27,9 +28,9 @@ inline namespace elided {
 
 /// How an algorithm is cut into tasks and checkouts. Each algorithm takes one first, or takes par.
 struct execution_policy {
-  /// Elements of a leaf, which is serial. 0: as many as make 16 KiB, so that a leaf is worth a fork.
+  /// Elements per leaf, which is serial. 0 means as many as make 16 KiB, so that a leaf is worth a fork.
   std::size_t cutoff = 0;
-  /// Bytes of each range that a leaf checks out at a time. 0: 64 KiB. What the cache cannot hold is made less.
+  /// Bytes of each range that a leaf checks out at a time. 0 means 64 KiB. More than the cache can hold is reduced.
   std::size_t checkout_bytes = 0;
 };
 /// The default.
@@ -50,7 +51,7 @@ constexpr std::size_t cutoff_of(const execution_policy& how) noexcept {
 
 /// leaf(begin, end) for parts of [begin, end) of at most CUTOFF indices, in tasks. A leaf is copied into each.
 template <class Leaf>
-void in_tasks(std::size_t begin, std::size_t end, std::size_t cutoff, Leaf leaf) {
+void in_tasks(std::size_t begin, std::size_t end, std::size_t cutoff, const Leaf& leaf) {
   if (end - begin <= cutoff) {
     if (begin != end) leaf(begin, end);
     return;
@@ -72,7 +73,7 @@ constexpr operand<access::read, const T> input(global_span<T> all) noexcept {
 }
 /// Elements that are assigned to. Those that own something must be what they were before.
 template <class T>
-using output = operand<std::is_trivially_copyable_v<T> ? access::write : access::read_write, T>;
+using output = operand<detail::travels<T> ? access::write : access::read_write, T>;
 
 /// How many elements from AT on may be checked out at once; at least 1.
 template <class T>
@@ -84,8 +85,8 @@ std::size_t chunk_at(const execution_policy& how, global_ptr<T> at) {
   return std::max<std::size_t>(1, std::min(wanted, to_boundary) / sizeof(T));
 }
 
-/// body(i, n, pointer...) for the indices [begin, end), n at a time from i on, with a pointer to element i of each
-/// range. The chunks of all ranges are fetched together. A body that answers false ends it.
+/// Calls body(i, n, pointer...) for the indices [begin, end), n at a time from i on, with a pointer to element i of
+/// each range. The chunks of all ranges are fetched together. A body that returns false ends it.
 template <class Body, access... How, class... T>
 void sweep(const execution_policy& how, std::size_t begin, std::size_t end, Body& body, operand<How, T>... ranges) {
   while (begin < end) {
@@ -101,12 +102,14 @@ void sweep(const execution_policy& how, std::size_t begin, std::size_t end, Body
   }
 }
 
-/// sweep() over [0, size) in tasks.
+/// sweep() over [0, size) in tasks: a whole algorithm. What BODY throws leaves it as task_error.
 template <class Body, access... How, class... T>
-void sweep_in_tasks(const execution_policy& how, std::size_t size, Body body, operand<How, T>... ranges) {
-  in_tasks(0, size, cutoff_of<T...>(how), [=](std::size_t begin, std::size_t end) {
-    Body mine = body;
-    sweep(how, begin, end, mine, ranges...);
+void sweep_in_tasks(const execution_policy& how, std::size_t size, const Body& body, operand<How, T>... ranges) {
+  with_one_error([&] {
+    in_tasks(0, size, cutoff_of<T...>(how), [=](std::size_t begin, std::size_t end) {
+      Body mine = body;
+      sweep(how, begin, end, mine, ranges...);
+    });
   });
 }
 

@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions: reduce, transform_reduce, count_if. Work O(n), depth O(log n) and a leaf. The operands keep the order of
-// the indices, so the operation must be associative and nothing else: neither commutative, nor with a neutral element.
-// (For floating-point numbers, whose addition is not quite associative, the answer depends on the cutoff, and on
-// nothing else.) Ranges are read. Each may migrate the caller, which holds no checkout; functions do not fork.
+// the indices. So the operation must be associative and nothing else: neither commutative, nor with a neutral element.
+// (Addition of floating-point numbers is not quite associative, so its result depends on the cutoff, and on nothing
+// else.) Ranges are read. Each may migrate the caller, which holds no checkout. Functions do not fork. What one throws
+// leaves as task_error.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +23,10 @@ namespace pieces {
 
 /// combine over map(a[i], ...) for [begin, end), which is not empty.
 template <class R, class Map, class Combine, access... How, class... T>
-R fold(const execution_policy& how, std::size_t begin, std::size_t end, Map map, Combine combine,
-       operand<How, T>... ranges) {
+R fold(const execution_policy& how, std::size_t begin, std::size_t end, const Map& map_given,
+       const Combine& combine_given, operand<How, T>... ranges) {
+  std::decay_t<Map> map = map_given;
+  std::decay_t<Combine> combine = combine_given;
   if (end - begin <= cutoff_of<T...>(how)) {
     std::optional<R> value;  // of what has been seen
     const auto body = [&](std::size_t, std::size_t n, const T*... at) {
@@ -46,58 +50,82 @@ R fold(const execution_policy& how, std::size_t begin, std::size_t end, Map map,
 
 }  // namespace pieces
 
-/// combine(... combine(combine(INITIAL, map(a[0])), map(a[1])) ...), grouped otherwise. R is trivially copyable.
+/// Returns combine(... combine(combine(INITIAL, map(a[0])), map(a[1])) ...), grouped otherwise. R is copied by its
+/// bytes.
 template <class T, class R, class Combine, class Map>
-R transform_reduce(const execution_policy& how, global_span<T> a, R initial, Combine combine, Map map) {
+R transform_reduce(const execution_policy& how, global_span<T> a, const R& initial, const Combine& combine,
+                   const Map& map) {
   detail::check_result<R>();
   if (a.empty()) return initial;
-  return combine(initial, pieces::fold<R>(how, 0, a.size(), map, combine, pieces::input(a)));
+  return pieces::with_one_error([&]() -> R {
+    std::decay_t<Combine> mine = combine;
+    return mine(initial, pieces::fold<R>(how, 0, a.size(), map, combine, pieces::input(a)));
+  });
 }
+/// The same with par.
 template <class T, class R, class Combine, class Map>
-R transform_reduce(global_span<T> a, R initial, Combine combine, Map map) {
+R transform_reduce(global_span<T> a, const R& initial, const Combine& combine, const Map& map) {
   return tobi::transform_reduce(par, a, initial, combine, map);
 }
-/// The same over map(a[i], b[i]), for the elements of A; B is at least as long, or a std::length_error is thrown.
+/// The same over map(a[i], b[i]), for the elements of A. B is at least as long, or a std::length_error is thrown.
 template <class A, class B, class R, class Combine, class Map>
-R transform_reduce(const execution_policy& how, global_span<A> a, global_span<B> b, R initial, Combine combine,
-                   Map map) {
+R transform_reduce(const execution_policy& how, global_span<A> a, global_span<B> b, const R& initial,
+                   const Combine& combine, const Map& map) {
   detail::check_result<R>();
   pieces::check_sizes("transform_reduce", a.size(), b.size());
   if (a.empty()) return initial;
-  return combine(initial, pieces::fold<R>(how, 0, a.size(), map, combine, pieces::input(a), pieces::input(b)));
+  return pieces::with_one_error([&]() -> R {
+    std::decay_t<Combine> mine = combine;
+    return mine(initial, pieces::fold<R>(how, 0, a.size(), map, combine, pieces::input(a), pieces::input(b)));
+  });
 }
+/// The same with par.
 template <class A, class B, class R, class Combine, class Map>
-R transform_reduce(global_span<A> a, global_span<B> b, R initial, Combine combine, Map map) {
+R transform_reduce(global_span<A> a, global_span<B> b, const R& initial, const Combine& combine, const Map& map) {
   return tobi::transform_reduce(par, a, b, initial, combine, map);
 }
 
-/// The elements combined, INITIAL first. R is what elements are converted to.
+/// Returns the elements combined, INITIAL first. R is the type to which elements are converted.
 template <class T, class R, class Combine>
-R reduce(const execution_policy& how, global_span<T> a, R initial, Combine combine) {
+R reduce(const execution_policy& how, global_span<T> a, const R& initial, const Combine& combine) {
   return tobi::transform_reduce(how, a, initial, combine, [](const T& x) { return static_cast<R>(x); });
 }
+/// The same with par.
 template <class T, class R, class Combine>
-R reduce(global_span<T> a, R initial, Combine combine) {
+R reduce(global_span<T> a, const R& initial, const Combine& combine) {
   return tobi::reduce(par, a, initial, combine);
 }
-/// Their sum.
+/// Returns their sum, INITIAL first: reduce(a, 0L) adds up in a long.
+template <class T, class R>
+R reduce(const execution_policy& how, global_span<T> a, const R& initial) {
+  return tobi::reduce(how, a, initial, std::plus<>());
+}
+/// The same with par.
+template <class T, class R>
+R reduce(global_span<T> a, const R& initial) {
+  return tobi::reduce(par, a, initial);
+}
+/// Returns their sum.
 template <class T>
 std::remove_const_t<T> reduce(const execution_policy& how, global_span<T> a) {
   return tobi::reduce(how, a, std::remove_const_t<T>{}, std::plus<>());
 }
+/// The same with par.
 template <class T>
 std::remove_const_t<T> reduce(global_span<T> a) {
   return tobi::reduce(par, a);
 }
 
-/// How many elements have predicate(element).
+/// Returns the number of elements that have predicate(element).
 template <class T, class Predicate>
-std::size_t count_if(const execution_policy& how, global_span<T> a, Predicate predicate) {
-  return tobi::transform_reduce(how, a, std::size_t{0}, std::plus<>(),
-                                [=](const T& x) mutable { return predicate(x) ? std::size_t{1} : std::size_t{0}; });
+std::size_t count_if(const execution_policy& how, global_span<T> a, const Predicate& predicate) {
+  return tobi::transform_reduce(how, a, std::size_t{0}, std::plus<>(), [predicate = predicate](const T& x) mutable {
+    return predicate(x) ? std::size_t{1} : std::size_t{0};
+  });
 }
+/// The same with par.
 template <class T, class Predicate>
-std::size_t count_if(global_span<T> a, Predicate predicate) {
+std::size_t count_if(global_span<T> a, const Predicate& predicate) {
   return tobi::count_if(par, a, predicate);
 }
 

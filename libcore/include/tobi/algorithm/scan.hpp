@@ -1,9 +1,11 @@
-// Prefix sums: inclusive_scan, exclusive_scan. Two passes: the sum of each leaf but the last, the prefix sums of
-// these, and the leaves again, each with what is before it. Work O(n), depth O(log n) for each of the levels (there are
-// log n / log cutoff) and a leaf. The operands keep their order, so the operation must be associative and nothing else.
-// IN is read (twice), OUT written; OUT may be IN itself, and must not overlap it otherwise. A sum for each leaf is
-// allocated in the heap of the worker that runs the caller. May migrate the caller, which holds no checkout; the
-// operation does not fork. OUT is at least as long as IN, or a std::length_error is thrown.
+// SPDX-License-Identifier: Apache-2.0
+// Prefix sums: inclusive_scan, exclusive_scan. There are two passes: the sum of each leaf but the last, then the prefix
+// sums of these, and the leaves again, each with what is before it. Work O(n), depth O(log n) for each of the levels
+// (there are log n / log cutoff) and a leaf. The operands keep their order, so the operation must be associative and
+// nothing else. IN is read (twice), OUT written. OUT may be IN itself, and must not overlap it otherwise. OUT is at
+// least as long as IN, or a std::length_error is thrown. A sum for each leaf is allocated in the heap of the worker
+// that runs the caller. May migrate the caller, which holds no checkout. The operation does not fork. What it throws
+// leaves as task_error.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +49,7 @@ void scan_leaf(const execution_policy& how, std::size_t begin, std::size_t end, 
 template <bool Inclusive, class In, class R, class Combine>
 void scan(const execution_policy& how, global_span<In> in, global_span<R> out, std::optional<R> before,
           Combine combine) {
-  static_assert(std::is_trivially_copyable_v<R>, "tobi: what a scan makes must be trivially copyable");
+  static_assert(detail::travels<R>, "tobi: what a scan makes must have a trivial copy constructor and destructor");
   const std::size_t cutoff = std::max<std::size_t>(2, cutoff_of<In, R>(how));
   if (in.size() <= cutoff) {
     scan_leaf<Inclusive>(how, 0, in.size(), in, out, before, combine);
@@ -74,35 +76,38 @@ void scan(const execution_policy& how, global_span<In> in, global_span<R> out, s
 
 }  // namespace pieces
 
-/// out[i] = combine(... combine(combine(INITIAL, in[0]), in[1]) ..., in[i]).
+/// Does out[i] = combine(... combine(combine(INITIAL, in[0]), in[1]) ..., in[i]).
 template <class In, class R, class Combine>
 void inclusive_scan(const execution_policy& how, global_span<In> in, global_span<R> out, Combine combine,
                     const std::type_identity_t<R>& initial) {
   pieces::check_sizes("inclusive_scan", in.size(), out.size());
-  pieces::scan<true>(how, in, out, std::optional<R>(initial), combine);
+  pieces::with_one_error([&] { pieces::scan<true>(how, in, out, std::optional<R>(initial), combine); });
 }
 /// The same without an initial value: out[0] = in[0].
 template <class In, class R, class Combine = std::plus<>>
 void inclusive_scan(const execution_policy& how, global_span<In> in, global_span<R> out, Combine combine = {}) {
   pieces::check_sizes("inclusive_scan", in.size(), out.size());
-  pieces::scan<true>(how, in, out, std::optional<R>(), combine);
+  pieces::with_one_error([&] { pieces::scan<true>(how, in, out, std::optional<R>(), combine); });
 }
+/// The same with par.
 template <class In, class R, class Combine>
 void inclusive_scan(global_span<In> in, global_span<R> out, Combine combine, const std::type_identity_t<R>& initial) {
   tobi::inclusive_scan(par, in, out, combine, initial);
 }
+/// The same with par.
 template <class In, class R, class Combine = std::plus<>>
 void inclusive_scan(global_span<In> in, global_span<R> out, Combine combine = {}) {
   tobi::inclusive_scan(par, in, out, combine);
 }
 
-/// out[0] = INITIAL, out[i] = combine(... combine(INITIAL, in[0]) ..., in[i - 1]).
+/// Does out[0] = INITIAL, out[i] = combine(... combine(INITIAL, in[0]) ..., in[i - 1]).
 template <class In, class R, class Combine = std::plus<>>
 void exclusive_scan(const execution_policy& how, global_span<In> in, global_span<R> out,
                     const std::type_identity_t<R>& initial, Combine combine = {}) {
   pieces::check_sizes("exclusive_scan", in.size(), out.size());
-  pieces::scan<false>(how, in, out, std::optional<R>(initial), combine);
+  pieces::with_one_error([&] { pieces::scan<false>(how, in, out, std::optional<R>(initial), combine); });
 }
+/// The same with par.
 template <class In, class R, class Combine = std::plus<>>
 void exclusive_scan(global_span<In> in, global_span<R> out, const std::type_identity_t<R>& initial,
                     Combine combine = {}) {

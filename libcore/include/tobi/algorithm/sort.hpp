@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // sort: a merge sort, stable (equal elements keep their order). Halves are sorted by tasks into the other of two
-// ranges, and merged back by tasks. Work O(n log n), depth O(log^3 n) and a leaf. Leaves and merges check out chunks;
-// a leaf is opened as a whole, so its size is at most what the cache surely holds, whatever the cutoff. May migrate the
-// caller, which holds no checkout; the comparison does not fork.
+// ranges, and merged back by tasks. Work O(n log n), depth O(log^3 n) and a leaf. Leaves and merges check out chunks. A
+// leaf is opened as a whole, so its size is at most what the cache surely holds, whatever the cutoff. May migrate the
+// caller, which holds no checkout. The comparison does not fork. What it throws leaves as task_error.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <type_traits>
 
 #include "tobi/algorithm/merge.hpp"
+#include "tobi/global_vector.hpp"
 
 namespace tobi {
 #ifdef TOBI_ELIDE
@@ -18,7 +20,7 @@ inline namespace elided {
 
 namespace pieces {
 
-/// What is in A, sorted: in A, or, if ACROSS, in B. LEAF is at least 1.
+/// Sorts what is in A. The result is in A, or, if ACROSS, in B. LEAF is at least 1.
 template <class T, class Less>
 void sort_in_tasks(const execution_policy& how, std::size_t leaf, global_span<T> a, global_span<T> b, bool across,
                    Less less) {
@@ -46,16 +48,19 @@ void sort_in_tasks(const execution_policy& how, std::size_t leaf, global_span<T>
 
 }  // namespace pieces
 
-/// Sorts A as LESS says. SCRATCH is at least as long (or a std::length_error is thrown), elsewhere, and has anything
-/// afterwards: for arrays that one worker's heap does not hold, allocate it as A was. Elements are trivially copyable.
+/// Sorts A as LESS says. SCRATCH is at least as long (or a std::length_error is thrown), does not overlap A, and has
+/// undefined contents afterwards. For an array that one worker's heap does not hold, allocate it as A was. Elements are
+/// copied by their bytes.
 template <class T, class Less = std::less<>>
 void sort(const execution_policy& how, global_span<T> a, global_span<T> scratch, Less less = {}) {
-  static_assert(std::is_trivially_copyable_v<T>, "tobi: sort() copies bytes: its elements are trivially copyable");
+  static_assert(detail::travels<T>,
+                "tobi: sort() copies bytes: the copy constructor and the destructor of its elements must be trivial");
   pieces::check_sizes("sort", a.size(), scratch.size());
   const std::size_t fits = std::max<std::size_t>(1, global_calls::chunk_bytes() / sizeof(T));
   const std::size_t leaf = std::min(pieces::cutoff_of<T>(how), fits);
-  pieces::sort_in_tasks(how, leaf, a, scratch.first(a.size()), false, less);
+  pieces::with_one_error([&] { pieces::sort_in_tasks(how, leaf, a, scratch.first(a.size()), false, less); });
 }
+/// The same with par.
 template <class T, class Less = std::less<>>
 void sort(global_span<T> a, global_span<T> scratch, Less less = {}) {
   tobi::sort(par, a, scratch, less);
@@ -66,9 +71,20 @@ void sort(const execution_policy& how, global_span<T> a, Less less = {}) {
   const pieces::scratch<T> memory(a.size());
   tobi::sort(how, a, memory.span(), less);
 }
+/// The same with par.
 template <class T, class Less = std::less<>>
 void sort(global_span<T> a, Less less = {}) {
   tobi::sort(par, a, less);
+}
+/// Sorts all elements of A in the same way.
+template <class T, class Less = std::less<>>
+void sort(const execution_policy& how, global_vector<T>& a, Less less = {}) {
+  tobi::sort(how, a.span(), less);
+}
+/// The same with par.
+template <class T, class Less = std::less<>>
+void sort(global_vector<T>& a, Less less = {}) {
+  tobi::sort(par, a.span(), less);
 }
 
 #ifdef TOBI_ELIDE

@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // The seam between the templates of the global memory and the runtime: not for users. With TOBI_ELIDE global memory is
 // the process's own, and a checkout is nothing.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include "tobi/detail/standard.hpp"
 
 namespace tobi::detail {
 
@@ -21,6 +24,12 @@ void* tobi_global_allocate_all(std::size_t bytes, std::size_t chunk);
 void tobi_global_free_all(void* at);
 /// What a loop over global memory may check out at a time, wherever it lies.
 std::size_t tobi_global_chunk_bytes();
+}
+
+/// What COUNT elements need. A product that no word holds (a negative count gives one) is more than there is.
+template <class T>
+constexpr std::size_t bytes_of(std::size_t count) noexcept {
+  return count > ~std::size_t{0} / sizeof(T) ? ~std::size_t{0} : count * sizeof(T);
 }
 
 }  // namespace tobi::detail

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libcore/net/batch.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace tobi::tasks {
+
+using transports::op;
+using transports::op_kind;
+
+namespace {
+constexpr std::size_t chain_most = 16;
+}
+
+batch::batch(fabric& net) : net_(net), waiting_for_(static_cast<std::size_t>(net.size()), 0) {}
+
+void batch::note(int rank, op_kind kind, std::uint64_t at, void* local, std::uint64_t bytes) {
+  const std::uint64_t most = net_.transport().caps().put_max;
+  const transports::region_id region = net_.heap(rank);
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t step = most == 0 ? bytes - done : std::min(most, bytes - done);
+    noted_.push_back({rank, {kind, false, region, at + done, static_cast<std::byte*>(local) + done, step, 0, 0}});
+    done += step;
+  }
+}
+
+void batch::get(int rank, std::uint64_t from, void* local, std::uint64_t bytes) {
+  note(rank, op_kind::get, from, local, bytes);
+}
+
+void batch::put(int rank, std::uint64_t to, const void* local, std::uint64_t bytes) {
+  note(rank, op_kind::put, to, const_cast<void*>(local), bytes);
+}
+
+void batch::post_chain(int rank, std::size_t first, std::size_t count) {
+  std::array<op, chain_most> chain;
+  for (std::size_t i = 0; i < count; ++i) chain[i] = noted_[first + i].what;
+  net_.post_apart(rank, {chain.data(), count});
+  char& waiting = waiting_for_[static_cast<std::size_t>(rank)];
+  if (waiting == 0) under_way_.push_back(rank);
+  waiting = 1;
+}
+
+void batch::post() {
+  if (noted_.empty()) return;
+  // By target, and within one in the order of the calls.
+  const auto other =
+      std::find_if(noted_.begin(), noted_.end(), [&](const noted& n) { return n.rank != noted_.front().rank; });
+  if (other != noted_.end()) {
+    std::stable_sort(noted_.begin(), noted_.end(), [](const noted& a, const noted& b) { return a.rank < b.rank; });
+  }
+  const std::size_t most = std::clamp<std::size_t>(net_.transport().caps().chain_max, 1, chain_most);
+  for (std::size_t first = 0; first < noted_.size();) {
+    const int rank = noted_[first].rank;
+    std::size_t count = 1;
+    while (count < most && first + count < noted_.size() && noted_[first + count].rank == rank) ++count;
+    post_chain(rank, first, count);
+    first += count;
+  }
+  noted_.clear();
+}
+
+void batch::wait() {
+  for (const int rank : under_way_) {
+    net_.settle(rank);
+    waiting_for_[static_cast<std::size_t>(rank)] = 0;
+  }
+  under_way_.clear();
+}
+
+}  // namespace tobi::tasks

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gets and puts of many blocks, collected, posted in chains to each target, and waited for together (SC'23, section
+// 4.3.1: one wait at the end of a checkout). What goes wrong, and how one waits, is the fabric's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "libcore/net/fabric.hpp"
+
+namespace tobi::tasks {
+
+class batch {
+ public:
+  explicit batch(fabric& net);
+
+  [[nodiscard]] fabric& net() noexcept { return net_; }
+
+  /// Notes one operation on RANK's heap region; nothing moves before post(). LOCAL stays the transport's until wait().
+  void get(int rank, std::uint64_t from, void* local, std::uint64_t bytes);
+  void put(int rank, std::uint64_t to, const void* local, std::uint64_t bytes);
+  /// Posts what was noted, a chain for each run of operations with one target.
+  void post();
+  /// Something was posted and not waited for.
+  [[nodiscard]] bool busy() const noexcept { return !under_way_.empty(); }
+  /// Waits until all that was posted is complete, here and at the targets.
+  void wait();
+
+ private:
+  struct noted {
+    int rank;
+    transports::op what;
+  };
+  void note(int rank, transports::op_kind kind, std::uint64_t at, void* local, std::uint64_t bytes);
+  void post_chain(int rank, std::size_t first, std::size_t count);
+
+  fabric& net_;
+  std::vector<noted> noted_;
+  std::vector<char> waiting_for_;  // by rank
+  std::vector<int> under_way_;     // ranks that something was posted to
+};
+
+}  // namespace tobi::tasks

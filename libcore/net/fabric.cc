@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libcore/net/fabric.hpp"
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstring>
+#include <string>
+
+#include "arch/cpu.hpp"
+#include "libcore/base/log.hpp"
+#include "libcore/base/no_memory.hpp"
+#include "libcore/trace/trace.hpp"
+#include "transports/nap.hpp"
+
+namespace tobi::tasks {
+
+using transports::op;
+
+namespace {
+
+// Whom we wait for may need this core: a target that must poll, or a provider's thread. What comes within some ten
+// microseconds, as it does on a fast fabric, is met spinning. On a machine with more workers than cores many may wait
+// at once, and giving the core to each other in turn would keep it from those that they wait for.
+constexpr unsigned eager = 128;
+constexpr unsigned yielding = 4096;
+constexpr std::uint64_t nap_ns = 20'000;
+
+// Where there is a descriptor to sleep on a look at the transport is system calls: a few looks are all that is spun.
+// What comes over the fabric ends the nap, and what a neighbour puts into this memory does not.
+constexpr unsigned eager_looks = 1;
+constexpr std::uint64_t longest_sleep_ns = 1'000'000;
+
+}  // namespace
+
+fabric::fabric(transports::transport& transport, int rank, int size, std::byte* own_heap, std::uint64_t heap_bytes,
+               key_source keys, unsigned crowd)
+    : transport_(transport),
+      rank_(rank),
+      crowd_(crowd),
+      host_atomics_(transport.caps().scope == transports::amo_scope::host),
+      own_heap_(own_heap),
+      heap_bytes_(heap_bytes),
+      keys_(std::move(keys)),
+      peers_(static_cast<std::size_t>(size)) {}
+
+void fabric::lost(int rank, status why, const char* doing) const {
+  if (why == status::peer_lost) base::let_a_death_be_told();
+  base::fatal("cannot reach rank " + std::to_string(rank) + " over " + std::string(transport_.name()) + " (" + doing +
+              ": " + std::string(to_string(why)) + "); the job ends.");
+}
+
+void fabric::attach(int rank, attached& p) {
+  const base::memory_or_end now;
+  const peer_keys keys = keys_(rank);
+  status s = transport_.attach(rank, keys.heap, p.heap);
+  if (s == status::ok) s = transport_.attach(rank, keys.stack, p.stack);
+  if (s != status::ok) lost(rank, s, "attaching its memory");
+  p.ready = true;
+}
+
+void fabric::wait_a_little(unsigned& spins, std::uint64_t sleepable_ns) {
+  ++spins;
+  if (crowd_ > 1) {
+    const bool looks = transport_.wait_fd() >= 0;
+    if (spins >= (looks ? eager_looks : eager)) {
+      transports::nap(transport_, looks ? sleepable_ns : nap_ns);
+    } else {
+      arch::pause();
+    }
+  } else if (spins < eager || (spins < yielding && spins % 16 != 0)) {
+    arch::pause();
+  } else if (spins < yielding || spins % 16 != 0) {
+    sched_yield();
+  } else {
+    transports::nap(transport_, nap_ns);
+  }
+}
+
+void fabric::wait(unsigned& spins) {
+  transport_.progress();
+  wait_a_little(spins, nap_ns * crowd_);
+}
+
+void fabric::post_whole(int rank, std::span<const op> ops) {
+  for (unsigned spins = 0;; wait(spins)) {
+    const status s = transport_.post(rank, ops);
+    if (s == status::ok) return;
+    if (s != status::again) lost(rank, s, "posting an operation");
+  }
+}
+
+// Without chains order comes from waiting. False: what was waited for is a guard that failed.
+bool fabric::complete_first(int rank, const op& first) {
+  complete(rank);
+  return !first.guard || *static_cast<const std::uint64_t*>(first.local) == first.expected;
+}
+
+void fabric::post(int rank, std::span<const op> ops) {
+  if (ops.size() == 1 || chains(ops.size())) {
+    post_whole(rank, ops);
+    return;
+  }
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    post_whole(rank, ops.subspan(i, 1));
+    if (i + 1 < ops.size() && !complete_first(rank, ops[i])) return;
+  }
+}
+
+void fabric::post_apart(int rank, std::span<const op> ops) {
+  if (chains(ops.size())) {  // one call, and one doorbell of the device
+    post_whole(rank, ops);
+    return;
+  }
+  for (std::size_t i = 0; i < ops.size(); ++i) post_whole(rank, ops.subspan(i, 1));
+}
+
+void fabric::post_behind(int rank, std::span<const op> ops) {
+  if (chains(ops.size())) {
+    post_whole(rank, ops);
+    return;
+  }
+  post_whole(rank, ops.subspan(0, 1));
+  if (complete_first(rank, ops[0])) post_apart(rank, ops.subspan(1));
+}
+
+void fabric::complete(int rank) {
+  ++round_trips_;
+  std::uint64_t begin_ns = 0;  // what is complete at once made nobody wait
+  for (unsigned spins = 0;; wait_a_little(spins, longest_sleep_ns)) {
+    const status s = transport_.flush(rank);
+    if (s == status::ok) break;
+    if (s != status::again) lost(rank, s, "waiting for an operation");
+    if (tracing != nullptr && begin_ns == 0) begin_ns = tracer::now();
+  }
+  if (begin_ns != 0) tracing->waited(rank, begin_ns);
+}
+
+void fabric::settle(int rank) {
+  for (unsigned spins = 0;; wait_a_little(spins, longest_sleep_ns)) {
+    const status s = transport_.flush(rank);
+    if (s == status::ok) return;
+    if (s != status::again) lost(rank, s, "waiting for an operation");
+  }
+}
+
+void fabric::drain() {
+  for (int r = 0; r < size(); ++r) {
+    if (peers_[static_cast<std::size_t>(r)].ready) complete(r);
+  }
+}
+
+void fabric::get(location from, void* to, std::size_t bytes) {
+  if (is_local(from)) {
+    std::memcpy(to, local(from), bytes);
+    return;
+  }
+  const op one = op::get(heap(from.rank()), from.offset(), to, bytes);
+  post(from.rank(), {&one, 1});
+  complete(from.rank());
+}
+
+std::uint64_t fabric::compare_swap(location word, std::uint64_t expected, std::uint64_t desired) {
+  if (host_atomics_ && is_local(word)) {
+    std::atomic_ref<std::uint64_t> here_(*static_cast<std::uint64_t*>(local(word)));
+    // Release: what was written before is seen by whoever finds `desired`; acquire: what the other side wrote, by us.
+    here_.compare_exchange_strong(expected, desired, std::memory_order_acq_rel, std::memory_order_acquire);
+    return expected;
+  }
+  const op one = op::cas(heap(word.rank()), word.offset(), expected, desired, &fetched_);
+  post(word.rank(), {&one, 1});
+  complete(word.rank());
+  return fetched_;
+}
+
+std::uint64_t fabric::fetch_add(location word, std::uint64_t operand) {
+  if (host_atomics_ && is_local(word)) {
+    std::atomic_ref<std::uint64_t> here_(*static_cast<std::uint64_t*>(local(word)));
+    return here_.fetch_add(operand, std::memory_order_acq_rel);
+  }
+  const op one = op::add(heap(word.rank()), word.offset(), operand, &fetched_);
+  post(word.rank(), {&one, 1});
+  complete(word.rank());
+  return fetched_;
+}
+
+}  // namespace tobi::tasks

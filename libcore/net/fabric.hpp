@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transport as the scheduler uses it: waits where the contract answers `again`, splits chains where there are none,
+// ends the job when a peer is lost, and counts the dependent round trips that a figure in the statistics rests on.
+//
+// Where there are no chains order costs a round trip, so who posts says how much of it he needs: all (post), none
+// (post_apart), or that one operation comes before the others (post_behind).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "libcore/net/location.hpp"
+#include "transports/transport.hpp"
+
+namespace tobi::tasks {
+
+/// The two regions of a worker, as its peers know them.
+struct peer_keys {
+  transports::region_key heap;   // control block and heap; a location's offset counts from its start
+  transports::region_key stack;  // the uni-address region
+};
+
+class fabric {
+ public:
+  /// The keys of RANK. Asked when this worker first has to do with it, so that nobody keeps those of ranks that it
+  /// never meets; inside of whatever it does then, so it may block and must not suspend a task.
+  using key_source = std::function<peer_keys(int rank)>;
+
+  /// OWN_HEAP is the start of this worker's heap region, which has HEAP_BYTES like everybody's. SIZE: of the job.
+  /// CROWD: workers a core.
+  fabric(transports::transport& transport, int rank, int size, std::byte* own_heap, std::uint64_t heap_bytes,
+         key_source keys, unsigned crowd = 1);
+
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] int size() const noexcept { return static_cast<int>(peers_.size()); }
+  [[nodiscard]] transports::transport& transport() noexcept { return transport_; }
+
+  [[nodiscard]] transports::region_id heap(int rank) { return peer(rank).heap; }
+  [[nodiscard]] transports::region_id stack(int rank) { return peer(rank).stack; }
+  /// The start of the heap region of a worker whose memory is mapped here, so that nobody waits for a get; or null.
+  [[nodiscard]] std::byte* mapped(int rank) { return transport_.map(peer(rank).heap); }
+
+  /// An object of this worker's heap.
+  [[nodiscard]] void* local(location where) const noexcept { return own_heap_ + where.offset(); }
+  [[nodiscard]] location here(const void* object) const noexcept {
+    return {rank_, static_cast<std::uint64_t>(static_cast<const std::byte*>(object) - own_heap_)};
+  }
+  [[nodiscard]] bool is_local(location where) const noexcept { return where.rank() == rank_; }
+  /// Whether CPU atomics and the transport's exclude each other. Else a word is changed by one kind alone.
+  [[nodiscard]] bool host_atomics() const noexcept { return host_atomics_; }
+  /// Where the uni-address region of a worker is mapped here, or null.
+  [[nodiscard]] std::byte* mapped_stack(int rank) { return transport_.map(peer(rank).stack); }
+  [[nodiscard]] std::uint64_t heap_bytes() const noexcept { return heap_bytes_; }
+  /// Whether BYTES at WHERE are in somebody's heap region, so that they can be got.
+  [[nodiscard]] bool can_be(location where, std::uint64_t bytes) const noexcept {
+    return where.rank() < size() && where.offset() <= heap_bytes_ && bytes <= heap_bytes_ - where.offset();
+  }
+  /// Whether so many operations can be one chain.
+  [[nodiscard]] bool chains(std::size_t ops) const noexcept { return transport_.caps().chain_max >= ops; }
+
+  /// Posts a chain; waits while the transport answers `again`. Splits it where chains are not to be had.
+  void post(int rank, std::span<const transports::op> ops);
+  /// Posts operations that need no order: never waits for one of them to post the next.
+  void post_apart(int rank, std::span<const transports::op> ops);
+  /// Posts the first operation, and behind it the others, which need no order among themselves. The others are not
+  /// posted where the first one is a guard that fails.
+  void post_behind(int rank, std::span<const transports::op> ops);
+  /// One turn of a loop that waits for another worker: moves what others want of this one, which may be just what they
+  /// need, and gives the core away as SPINS grows.
+  void wait(unsigned& spins);
+  /// Waits until all that was posted to RANK is complete: one dependent round trip.
+  void complete(int rank);
+  /// The same, of operations that are no part of a steal or a join: neither counted nor traced.
+  void settle(int rank);
+
+  /// Waits for everything that was posted to anybody, unwaited operations included.
+  void drain();
+
+  /// Blocking single operations on the heap region; each is one round trip unless the rank is this one.
+  void get(location from, void* to, std::size_t bytes);
+  std::uint64_t compare_swap(location word, std::uint64_t expected, std::uint64_t desired);
+  std::uint64_t fetch_add(location word, std::uint64_t operand);
+
+  [[nodiscard]] std::uint64_t round_trips() const noexcept { return round_trips_; }
+
+ private:
+  struct attached {
+    bool ready = false;
+    transports::region_id heap = 0;
+    transports::region_id stack = 0;
+  };
+  attached& peer(int rank) {
+    attached& p = peers_[static_cast<std::size_t>(rank)];
+    if (!p.ready) [[unlikely]] {
+      attach(rank, p);
+    }
+    return p;
+  }
+  void attach(int rank, attached& p);
+  void wait_a_little(unsigned& spins, std::uint64_t sleepable_ns);
+  bool complete_first(int rank, const transports::op& first);
+  void post_whole(int rank, std::span<const transports::op> ops);
+  [[noreturn]] void lost(int rank, status why, const char* doing) const;
+
+  transports::transport& transport_;
+  int rank_;
+  unsigned crowd_;
+  bool host_atomics_;  // this worker may use CPU atomics on words that peers change through the transport
+  std::byte* own_heap_;
+  std::uint64_t heap_bytes_;
+  key_source keys_;
+  std::vector<attached> peers_;
+  std::uint64_t round_trips_ = 0;
+  std::uint64_t fetched_ = 0;  // where compare_swap and fetch_add land
+};
+
+}  // namespace tobi::tasks

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C names: what the assembly and the templates of the public headers call. Each goes in by the door.
+#include "libcore/sched/worker.hpp"
+#include "libcore/task/door.hpp"
+#include "tobi/detail/one_error.hpp"
+#include "tobi/finish.hpp"
+#include "tobi/future.hpp"
+#include "tobi/task.hpp"
+
+using tobi::base::indoors;
+using tobi::tasks::this_worker;
+
+extern "C" {
+
+void tobi_on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept {
+  const indoors now;
+  this_worker().on_fork(sp, words);
+}
+void tobi_on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noexcept {
+  const indoors now;
+  this_worker().on_return(sp, a, b);
+}
+
+}  // extern "C"
+
+namespace tobi::detail {
+
+extern "C" {
+
+void* tobi_result_slot(std::uint32_t bytes, std::uint32_t offset) noexcept {
+  const indoors now;
+  return this_worker().results().slot(bytes, offset);
+}
+void tobi_task_failed() noexcept {
+  const indoors now;
+  this_worker().results().fail();
+}
+void tobi_rethrow() {
+  const indoors now;
+  this_worker().rethrow();
+}
+void tobi_join(handle* h, void* result, std::uint32_t bytes) {
+  const indoors now;
+  this_worker().joins().join(h->record, result, bytes);
+}
+void tobi_abandon(handle* h) noexcept {
+  const indoors now;
+  this_worker().joins().abandon(h->record);
+}
+
+future_name tobi_future_create(std::uint32_t consumers, int promise) noexcept {
+  const indoors now;
+  return this_worker().futures().create(consumers, promise != 0);
+}
+void tobi_future_set(future_name which, const void* value, std::uint32_t bytes, int checked) noexcept {
+  const indoors now;
+  this_worker().futures().set(which, value, bytes, checked != 0);
+}
+void tobi_future_fail(future_name which, int checked) noexcept {
+  const indoors now;
+  this_worker().futures().fail(which, checked != 0);
+}
+void tobi_future_join(future_name which, void* value, std::uint32_t bytes) {
+  const indoors now;
+  this_worker().futures().join(which, value, bytes);
+}
+
+void tobi_finish_begin(scope_marker* marker) noexcept {
+  const indoors now;
+  this_worker().finishes().begin(*marker);
+}
+void tobi_finish_fail(std::uint64_t finish) noexcept {
+  const indoors now;
+  this_worker().finishes().fail(finish);
+}
+void tobi_finish_end(scope_marker* marker) {
+  const indoors now;
+  this_worker().finishes().end(*marker);
+}
+std::uint64_t tobi_async_finish() noexcept {
+  const indoors now;
+  return this_worker().finishes().async_finish();
+}
+void tobi_async_begin(scope_marker* marker, std::uint64_t finish) noexcept {
+  const indoors now;
+  this_worker().finishes().async_begin(*marker, finish);
+}
+void tobi_async_end(scope_marker* marker, std::uint64_t finish) noexcept {
+  const indoors now;
+  this_worker().finishes().async_end(*marker, finish);
+}
+void tobi_async_parted(handle* h, std::uint64_t finish) noexcept {
+  const indoors now;
+  this_worker().finishes().async_parted(h->record, finish);
+}
+
+}  // extern "C"
+
+}  // namespace tobi::detail
+
+namespace tobi {
+void poll() noexcept {
+  const indoors now;
+  this_worker().poll();
+}
+}  // namespace tobi

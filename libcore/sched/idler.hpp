@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a worker does that has found nothing to run: it pauses, then gives its core away, then sleeps, and serves others
+// meanwhile. When it has slept for long it asks whether anything can run anywhere.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "libcore/deque/deque.hpp"
+#include "libcore/deque/ready.hpp"
+#include "libcore/net/fabric.hpp"
+#include "libcore/sched/parts.hpp"
+#include "libcore/sched/thief.hpp"
+#include "libcore/task/fences.hpp"
+#include "libcore/task/shared_objects.hpp"
+#include "libcore/task/standstill.hpp"
+
+namespace tobi::tasks {
+
+class idler {
+ public:
+  idler(shared_objects& objects, const fences& memory, thief& of_others, standstill& still,
+        const ready_contexts& ready) noexcept
+      : objects_(objects), fences_(memory), thief_(of_others), still_(still), ready_(ready) {}
+  void start(const worker_parts& parts, deque& work) noexcept;
+
+  /// The run is over when the word DONE, which others put to, holds DONE_VALUE.
+  void run_begins(std::uint64_t& done, std::uint64_t done_value) noexcept {
+    done_ = &done;
+    done_value_ = done_value;
+  }
+  /// Acquire: what the root wrote before it told us is read after this.
+  [[nodiscard]] bool run_is_over() const noexcept {
+    return std::atomic_ref(*done_).load(std::memory_order_acquire) == done_value_;
+  }
+
+  /// Between two tasks, or while one waits in place: longer, as ATTEMPTS grows. True when it has come to sleeping.
+  bool idle(unsigned& attempts) noexcept;
+  /// After a look at all that could run here, now and then: nothing has been found since SINCE_NS. Ends the job when
+  /// nothing can run anywhere.
+  void nothing_runs_since(std::uint64_t since_ns) noexcept;
+  /// Returns when the deque is quiet: thieves have copied all that they have claimed.
+  void settle() noexcept;
+
+ private:
+  [[nodiscard]] bool pauses(unsigned attempts) const noexcept;
+  void nap() noexcept;
+
+  shared_objects& objects_;
+  const fences& fences_;
+  thief& thief_;
+  standstill& still_;
+  const ready_contexts& ready_;
+  fabric* net_ = nullptr;
+  deque* deque_ = nullptr;
+  steal_window* window_ = nullptr;
+  bool oversubscribed_ = false;
+  std::uint64_t* done_ = nullptr;
+  std::uint64_t done_value_ = 0;
+  bool slept_through_ = false;  // the last nap, where the transport would have ended it
+};
+
+}  // namespace tobi::tasks

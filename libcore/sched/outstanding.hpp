@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Outstanding joins: tasks that wait, how many and for how long.
+//
+// A join is outstanding from the moment at which both sides have come to it until its task goes on. Where the child
+// ended on a host with another clock that moment is not known: then it is when the record was last seen not to be done.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "arch/clock.hpp"
+#include "libcore/task/record.hpp"
+#include "libcore/task/standstill.hpp"
+#include "tobi/statistics.hpp"
+
+namespace tobi::tasks {
+
+class outstanding {
+ public:
+  outstanding(standstill& still, statistics& counts) noexcept : still_(still), counts_(counts) {}
+  /// HOSTS: of each rank. It outlives its use.
+  void start(const std::vector<int>& hosts, int rank) noexcept {
+    hosts_ = &hosts;
+    rank_ = rank;
+    one_host_ = std::all_of(hosts.begin(), hosts.end(), [&](int h) { return h == hosts.front(); });
+  }
+
+  // --- clocks --------------------------------------------------------------------------------------------
+  [[nodiscard]] bool one_clock_with(int rank) const noexcept {
+    return (*hosts_)[static_cast<std::size_t>(rank)] == (*hosts_)[static_cast<std::size_t>(rank_)];
+  }
+  /// Since when a task could have gone on that has come to its join, or was last seen to have to wait, at SINCE_NS.
+  [[nodiscard]] std::uint64_t resumable_since(std::uint64_t since_ns, const record& done) const noexcept {
+    return one_clock_with(done.by()) && done.done_ns > since_ns ? done.done_ns : since_ns;
+  }
+  /// The task that waits since SINCE_NS was just seen to have to wait on: returns since when it does.
+  [[nodiscard]] std::uint64_t not_done_yet(std::uint64_t since_ns) const noexcept {
+    return one_host_ ? since_ns : arch::now_ns();
+  }
+
+  // --- counts --------------------------------------------------------------------------------------------
+  void waits() noexcept {
+    ++counts_.outstanding_joins;
+    still_.waits();
+  }
+  /// A task that is tied to this worker goes on, which it could since RESUMABLE_NS.
+  void tied_task_goes_on(std::uint64_t resumable_ns) noexcept {
+    still_.moves();
+    still_.goes_on();
+    went_on(resumable_ns);
+  }
+  void went_on(std::uint64_t resumable_ns) noexcept {
+    const std::uint64_t now_ns = arch::now_ns();
+    if (now_ns > resumable_ns) counts_.outstanding_time += now_ns - resumable_ns;
+  }
+
+ private:
+  standstill& still_;
+  statistics& counts_;
+  const std::vector<int>* hosts_ = nullptr;
+  int rank_ = 0;
+  bool one_host_ = true;
+};
+
+}  // namespace tobi::tasks

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libcore/sched/presence.hpp"
+
+#include <atomic>
+#include <string>
+
+#include "arch/heavy_fence.hpp"
+#include "libcore/base/log.hpp"
+#include "libcore/trace/trace.hpp"
+
+namespace tobi::tasks {
+
+void presence::start(const worker_parts& parts, deque& work, bool shows_ready, bool all_near) {
+  net_ = parts.net;
+  deque_ = &work;
+  window_ = parts.window;
+  debug_migrate_ = parts.debug_migrate;
+  const bool thieves = !parts.choice->none();
+  ready_.start(*parts.net, work.shown_lists(), thieves && shows_ready);
+  sights_.start(*parts.net, work, *parts.sights, *parts.nodes, parts.near, !all_near);
+  if (thieves) start_attendant(parts, all_near);
+}
+
+void presence::start_attendant(const worker_parts& parts, bool all_can_call) {
+  constexpr const char* so =
+      ": what this worker has forked can be stolen only at its next fork, so tasks that compute "
+      "for long without one run less in parallel.";
+  transports::transport& transport = net_->transport();
+  if (!transport.caps().any_thread) {
+    base::log(base::log_level::warn, std::string(transport.name()) + " takes calls of one thread alone" + so);
+    return;
+  }
+  if (const std::string why = arch::prepare_heavy_fence(); !why.empty()) {
+    base::log(base::log_level::warn, why + so);
+    return;
+  }
+  const bool polls = poller_.must_poll();
+  attendant_ = std::make_unique<attendant>(
+      *this, *window_, attendant::habits{polls, transport.wait_fd(), polls || !all_can_call, parts.workers_a_core});
+}
+
+void presence::set_busy(bool in_a_task) noexcept {
+  thread_.set_inside(in_a_task);
+  if (in_a_task) thief_.wakes();
+  std::atomic_ref(window_->busy).store(in_a_task ? 1 : 0, std::memory_order_relaxed);
+  if (attendant_ != nullptr) in_a_task ? attendant_->task_begins() : attendant_->task_ends();
+  sights_.tell();
+  if (tracing == nullptr) return;
+  if (in_a_task) {
+    tracing->task_begins();
+  } else {
+    tracing->task_ends();
+  }
+}
+
+void presence::show_more() noexcept {
+  ready_.show();
+  sights_.tell();
+  if (ready_.has_more() && attendant_ != nullptr) [[unlikely]] {
+    attendant_->stay();
+  }
+}
+
+void presence::poll() noexcept {
+  net_->transport().progress();
+  show_ready();
+  fences_.serve();
+  if (thread_.inside_task()) deque_->serve(server::owner);
+}
+
+bool presence::attend() noexcept {
+  if (!thread_.inside_task()) return false;
+  if (poller_.must_poll()) net_->transport().progress();
+  fences_.serve();
+  ready_.show();
+  // Where each continuation is evacuated at its fork there is nothing to show, and an entry that has just been pushed
+  // is not for thieves.
+  if (asked_for_work() && !debug_migrate_) deque_->serve(server::attendant);
+  sights_.tell();
+  return ready_.has_more();
+}
+
+}  // namespace tobi::tasks

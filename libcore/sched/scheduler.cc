@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libcore/sched/scheduler.hpp"
+
+#include <variant>
+
+#include "arch/clock.hpp"
+#include "libcore/base/log.hpp"
+#include "libcore/sched/child_full.hpp"
+#include "libcore/sched/child_rtc.hpp"
+#include "libcore/sched/continuation.hpp"
+#include "libcore/sched/idler.hpp"
+#include "libcore/sched/presence.hpp"
+
+namespace tobi::tasks {
+
+void scheduler::run(void (*first)(void*), const void* argument, std::size_t argument_bytes) {
+  if (first != nullptr) run_root(first, argument, argument_bytes);
+  unsigned attempts = 0;
+  std::uint64_t idle_since = 0;
+  while (!s_.idler.run_is_over()) {
+    if (run_something()) {
+      attempts = 0;
+      continue;
+    }
+    if (attempts == 0) idle_since = arch::now_ns();
+    if (s_.idler.idle(attempts)) s_.idler.nothing_runs_since(idle_since);
+  }
+}
+
+void scheduler::show_awakened() noexcept { s_.presence.show_ready(); }
+
+namespace {
+// Made before any code runs, so that a runtime which is a global variable of the program finds it.
+constinit std::variant<std::monostate, sched_greedy, sched_stalling, sched_child_full, sched_child_rtc> place;
+}  // namespace
+
+scheduler& make_scheduler(base::sched_kind kind, services& shared) {
+  switch (kind) {
+    case base::sched_kind::continuation_greedy:
+      return place.emplace<sched_greedy>(shared);
+    case base::sched_kind::continuation_stalling:
+      return place.emplace<sched_stalling>(shared);
+    case base::sched_kind::child_full:
+      return place.emplace<sched_child_full>(shared);
+    case base::sched_kind::child_rtc:
+      return place.emplace<sched_child_rtc>(shared);
+  }
+  base::fatal("a scheduler that does not exist was chosen.");
+}
+
+void end_scheduler() noexcept { place.emplace<std::monostate>(); }
+
+}  // namespace tobi::tasks

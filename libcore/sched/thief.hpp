@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// One attempt to steal, counted and traced: whom to try, and what came of it.
+//
+// A thief that has found nothing for so long that it sleeps between its attempts looks before it tries (lookout.hpp),
+// and calls its victim's attendant at once.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "libcore/deque/deque.hpp"
+#include "libcore/net/fabric.hpp"
+#include "libcore/sched/lookout.hpp"
+#include "libcore/sched/parts.hpp"
+#include "libcore/sched/sights.hpp"
+#include "libcore/task/fences.hpp"
+#include "libcore/task/region.hpp"
+#include "libcore/task/shared_objects.hpp"
+#include "libcore/task/standstill.hpp"
+#include "libcore/trace/steal.hpp"
+#include "tobi/statistics.hpp"
+
+namespace tobi::tasks {
+
+class thief {
+ public:
+  thief(shared_objects& objects, const fences& memory, region& here, sights& seen, standstill& still,
+        statistics& counts) noexcept
+      : objects_(objects), fences_(memory), region_(here), sights_(seen), still_(still), counts_(counts) {}
+  /// The memory of PARTS.near is mapped here. FAR: there are other ranks than those.
+  void start(const worker_parts& parts, deque& work, bool far);
+
+  /// One attempt. The deque is empty and quiet. Of what was taken count_phases() is to be told, once it is in its
+  /// place.
+  steal_result steal(stolen& got);
+  /// Counts the phases of a steal.
+  void count_phases(const stolen& got) noexcept;
+  /// SC'23, figure 5: Acquire #2. What was taken may read what its victim had written. Not before its frames or
+  /// descriptor are in place: until it returns this worker serves releases itself.
+  void acquire(const stolen& got) const noexcept { fences_.acquire(got.ticket); }
+
+  /// It sleeps from now on before each attempt. Returns for how long.
+  [[nodiscard]] std::uint64_t falls_asleep() noexcept {
+    sleeps_ = true;
+    return lookout_.nap_ns();
+  }
+  /// There is work again.
+  void wakes() noexcept { sleeps_ = false; }
+
+ private:
+  [[nodiscard]] int look() noexcept;
+  void found_work(int victim) noexcept;
+
+  shared_objects& objects_;
+  const fences& fences_;
+  region& region_;
+  sights& sights_;
+  standstill& still_;
+  statistics& counts_;
+  fabric* net_ = nullptr;
+  deque* deque_ = nullptr;
+  victims* choice_ = nullptr;
+  lookout lookout_;
+  bool always_looks_ = false;
+  bool sleeps_ = false;  // between its attempts
+};
+
+}  // namespace tobi::tasks

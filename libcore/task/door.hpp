@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may touch the state of a worker's runtime: its own thread, in every call of the runtime, or its attendant
+// (sched/attendant.hpp), while that thread runs the program's code. Whoever is inside is alone, so nothing behind the
+// door needs an atomic or a lock for the other's sake: deque, records, cache, transport.
+//
+// A lock whose owner pays two stores and a load. Dekker: the owner stores `inside_` and loads `visited_`; the visitor
+// stores `visited_`, makes the owner's core pass a barrier (arch/heavy_fence.hpp), and loads `inside_`. At least one
+// sees the other. The visitor that sees the owner goes away at once; the owner that sees the visitor waits.
+//
+// Between tasks the worker is inside. It steps out where it enters a task and where a call of the task returns, which
+// may be in another process than the call began in: each process has a door of its own, at the same address.
+#pragma once
+
+#include <atomic>
+
+#include "arch/heavy_fence.hpp"
+
+namespace tobi::base {
+
+class door {
+ public:
+  // --- the worker's thread -----------------------------------------------------------------------------
+  /// Returns whether it was inside before, for step_out(): the runtime's calls may be made between tasks, too.
+  bool step_in() noexcept {
+    const bool was = inside_.load(std::memory_order_relaxed);
+    inside_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    // Acquire: what a visitor did is seen by who comes in after it.
+    if (visited_.load(std::memory_order_acquire)) [[unlikely]] {
+      wait_for_visitor();
+    }
+    return was;
+  }
+  /// Release: what was done inside is seen by the next visitor.
+  void step_out(bool was_inside = false) noexcept { inside_.store(was_inside, std::memory_order_release); }
+
+  // --- the visitor: another thread of this process, one at a time ----------------------------------------
+  [[nodiscard]] bool try_visit() noexcept {
+    visited_.store(true, std::memory_order_relaxed);
+    arch::heavy_fence();
+    if (!inside_.load(std::memory_order_acquire)) return true;
+    end_visit();
+    return false;
+  }
+  void end_visit() noexcept { visited_.store(false, std::memory_order_release); }
+
+ private:
+  void wait_for_visitor() noexcept;
+
+  std::atomic<bool> inside_{true};
+  std::atomic<bool> visited_{false};
+};
+
+/// Of this process.
+inline constinit door the_door;
+
+/// Inside for as long as it lives.
+class indoors {
+ public:
+  indoors() noexcept : was_(the_door.step_in()) {}
+  ~indoors() { the_door.step_out(was_); }
+  indoors(const indoors&) = delete;
+  indoors& operator=(const indoors&) = delete;
+
+ private:
+  bool was_;
+};
+
+}  // namespace tobi::base

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libcore/task/joins.hpp"
+
+#include "libcore/deque/image.hpp"
+
+namespace tobi::tasks {
+
+void joins::come_to(const char* what) noexcept {
+  thread_.must_run_tasks_here(what);
+  poller_.keep_moving();
+  fences_.may_move("join");
+}
+
+void joins::wait_for(std::uint64_t where, record& copy) {
+  come_to("a join");
+  if (!records_.finished(where, copy)) sched_->wait(where, copy);
+  // Perhaps another process by now. `copy` is on the stack and moved along.
+  acquire_from(copy);
+}
+
+void joins::join(std::uint64_t& handle_record, void* result, std::uint32_t bytes) {
+  const std::uint64_t where = handle_record;
+  if ((where & failure_tag) != 0) {
+    handle_record = 0;
+    throw_task_error(failures_.take(location{where & ~location_tags}));
+  }
+  record copy;
+  wait_for(where, copy);
+  handle_record = 0;
+  if (copy.status == record_status::error) records_.throw_failure(where, copy);
+  records_.take_result(copy, result, bytes);
+  records_.consume(where, copy);
+}
+
+void joins::abandon(std::uint64_t& handle_record) noexcept {
+  const std::uint64_t where = handle_record;
+  handle_record = 0;
+  if ((where & failure_tag) != 0) {
+    objects_.free(location{where & ~location_tags});
+    return;
+  }
+  record copy;
+  wait_for(where, copy);
+  records_.consume(where, copy);
+}
+
+// The child's side: DIE of CLUSTER 2022, figures 3 and 4. The scheduler says how it gets there.
+void joins::complete(std::uint64_t where, record_status status, const void* value, std::uint32_t bytes,
+                     std::uint32_t serial) noexcept {
+  const location at{where};
+  // SC'23, figure 5: Release #2. Whoever joins may be elsewhere; a task that is tied to this worker is not.
+  const bool joined_here = !sched_->moves_tasks() && serial == 0 && net_->is_local(at);
+  if (!joined_here) fences_.release();
+  record made = records_.compose(status, value, bytes, serial);
+  sched_->conclude(at, made);
+}
+
+}  // namespace tobi::tasks

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a steal brings home and how it ended: a deque fills it in, the scheduler counts it, the tracer records it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "arch/cpu.hpp"
+#include "tobi/statistics.hpp"
+
+namespace tobi::tasks {
+
+class incoming_image;
+
+/// A continuation that a thief has brought home: its frames lie at [sp, base) in the thief's own region.
+struct stolen {
+  std::uintptr_t sp = 0;
+  std::uintptr_t base = 0;
+  int victim = -1;
+  bool insists = false;                              // in: the thief has found nothing for long, and calls at once
+  std::uint64_t trips_before = 0;                    // round trips made when the victim had been called; 0: it was not
+  std::uint64_t ticket = 0;                          // of the victim's global memory: see base::coherence
+  std::uint64_t list = 0;                            // steal_result::context
+  incoming_image* image = nullptr;                   // the thief's: where the list's first image may be brought at once
+  std::array<std::uint64_t, steal_phases> cycles{};  // steal_result::taken: by phase, as far as the deque knows
+
+  /// The cycles since MARK are PHASE's; answers the next mark.
+  std::uint64_t spent(steal_phase phase, std::uint64_t mark) noexcept {
+    const std::uint64_t now = arch::cycles();
+    cycles[static_cast<std::size_t>(phase)] += now - mark;
+    return now;
+  }
+};
+
+/// context: not a continuation but a list of suspended tasks that can run (ready.hpp); it is the thief's now.
+enum class steal_result : std::uint8_t { taken, context, empty, lost_race };
+
+}  // namespace tobi::tasks

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libcore/trace/trace_file.hpp"
+
+#include <array>
+#include <charconv>
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+
+namespace tobi::job {
+
+using tasks::event_kind;
+using tasks::steal_result;
+
+namespace {
+
+constexpr std::array<std::string_view, tasks::event_kinds> kind_names{"run",   "task",   "idle",    "steal", "suspend",
+                                                                      "ready", "resume", "publish", "wait"};
+constexpr std::array<std::string_view, steal_phases> phase_names{"empty_check",    "lock",   "steal",
+                                                                 "stack_transfer", "unlock", "resume"};
+
+// The viewer takes a thread whose number is its process's for the main thread: the two kinds of numbers are kept apart.
+constexpr int first_process = 1'000'000;
+constexpr int first_thread = 1;
+
+std::string_view name_of(event_kind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
+
+void number(std::string& text, std::uint64_t n) {
+  std::array<char, 24> digits{};
+  text.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), n).ptr);
+}
+void field(std::string& text, std::string_view name, std::uint64_t n) {
+  text.append(",\"").append(name).append("\":");
+  number(text, n);
+}
+// Nanoseconds as microseconds with three digits.
+void microseconds(std::string& text, double ns) {
+  const double whole = std::floor(ns);
+  if (whole < 0) text += '-';
+  const auto n = static_cast<std::uint64_t>(std::abs(whole));
+  number(text, n / 1000);
+  const auto rest = static_cast<unsigned>(n % 1000);
+  text += '.';
+  text += static_cast<char>('0' + rest / 100);
+  text += static_cast<char>('0' + rest / 10 % 10);
+  text += static_cast<char>('0' + rest % 10);
+}
+void quoted(std::string& text, std::string_view words) {
+  text += '"';
+  for (const char c : words) {
+    if (c == '"' || c == '\\') text += '\\';
+    text += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  text += '"';
+}
+
+void rank_facts(std::string& text, std::size_t rank, const trace_rank& r) {
+  std::array<char, 128> clock{};
+  std::snprintf(clock.data(), clock.size(),
+                ",\"clock_offset_ns\":%" PRId64 ",\"clock_drift_ppm\":%.6f,\"clock_error_ns\":%" PRIu64,
+                r.clock.offset_ns(), r.clock.drift_ppm(), r.clock.error_ns());
+  text.append("{\"rank\":");
+  number(text, rank);
+  field(text, "node", static_cast<std::uint64_t>(r.node));
+  field(text, "events", r.events);
+  field(text, "lost", r.lost);
+  text.append(clock.data());
+  field(text, "steals_ok", r.totals.steals_ok);
+  field(text, "steals_empty", r.totals.steals_empty);
+  field(text, "steals_lost_race", r.totals.steals_lost_race);
+  field(text, "contexts_stolen", r.totals.contexts_stolen);
+  field(text, "stolen_bytes", r.totals.stolen_bytes);
+  for (const event_kind k : {event_kind::run, event_kind::task, event_kind::suspend, event_kind::ready,
+                             event_kind::resume, event_kind::publish, event_kind::wait}) {
+    field(text, name_of(k), r.totals.events[static_cast<std::size_t>(k)]);
+  }
+  text += '}';
+}
+
+}  // namespace
+
+void trace_encoder::begin() {
+  text_.append("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"format\":\"tobiuo-trace\",\"version\":1");
+  field(text_, "workers", facts_.ranks.size());
+  text_.append(",\"transport\":");
+  quoted(text_, facts_.transport);
+  text_.append(",\"sched\":");
+  quoted(text_, facts_.sched);
+  text_.append(",\"deque\":");
+  quoted(text_, facts_.deque);
+  text_.append(",\"ranks\":[");
+  for (std::size_t r = 0; r < facts_.ranks.size(); ++r) {
+    if (r != 0) text_ += ',';
+    rank_facts(text_, r, facts_.ranks[r]);
+  }
+  text_.append("]},\"traceEvents\":[");
+  int named = -1;
+  for (std::size_t r = 0; r < facts_.ranks.size(); ++r) {
+    const int node = facts_.ranks[r].node;
+    const auto meta = [&](std::string_view what) {
+      line();
+      text_.append("{\"ph\":\"M\",\"pid\":").append(std::to_string(first_process + node));
+      text_.append(",\"tid\":").append(std::to_string(static_cast<int>(r) + first_thread));
+      text_.append(",\"name\":\"").append(what).append("\",\"args\":{");
+    };
+    if (node > named) {
+      named = node;
+      meta("process_name");
+      text_.append("\"name\":\"node ").append(std::to_string(node)).append("\"}}");
+    }
+    meta("thread_name");
+    text_.append("\"name\":\"worker ").append(std::to_string(r)).append("\"}}");
+    meta("thread_sort_index");
+    text_.append("\"sort_index\":").append(std::to_string(r)).append("}}");
+  }
+}
+
+void trace_encoder::line() {
+  text_.append(first_ ? "\n" : ",\n");
+  first_ = false;
+}
+
+double trace_encoder::since_begin(int rank, std::uint64_t ns) const {
+  return facts_.ranks[static_cast<std::size_t>(rank)].clock.to_reference(ns) - static_cast<double>(facts_.begin_ns);
+}
+
+void trace_encoder::open(int rank, std::string_view name, char phase, std::uint64_t ns) {
+  line();
+  text_.append("{\"ph\":\"");
+  text_ += phase;
+  text_.append("\",\"pid\":");
+  number(text_, static_cast<std::uint64_t>(first_process + facts_.ranks[static_cast<std::size_t>(rank)].node));
+  field(text_, "tid", static_cast<std::uint64_t>(rank + first_thread));
+  text_.append(",\"name\":\"").append(name).append("\",\"ts\":");
+  microseconds(text_, since_begin(rank, ns));
+}
+
+// The duration is the difference of the two rounded times: rounded by itself an end could lie beyond that of the
+// interval around it.
+void trace_encoder::slice(int rank, std::string_view name, std::uint64_t begin, std::uint64_t end) {
+  open(rank, name, 'X', begin);
+  text_.append(",\"dur\":");
+  microseconds(text_, std::floor(since_begin(rank, end)) - std::floor(since_begin(rank, begin)));
+}
+
+void trace_encoder::event(int rank, const tasks::event& e) {
+  if (e.kind == event_kind::ready || e.kind == event_kind::publish) {
+    open(rank, name_of(e.kind), 'i', e.begin);
+    text_.append(",\"s\":\"t\"");
+  } else {
+    slice(rank, name_of(e.kind), e.begin, e.end);
+  }
+  switch (e.kind) {
+    case event_kind::steal: {
+      const bool context = e.result == steal_result::context;
+      const bool ok = e.result == steal_result::taken || context;
+      text_.append(",\"args\":{\"victim\":");
+      number(text_, static_cast<std::uint64_t>(e.peer));
+      text_.append(",\"result\":");
+      quoted(text_, context ? "context" : ok ? "success" : e.result == steal_result::empty ? "empty" : "lost race");
+      if (ok) {
+        if (!context) field(text_, "bytes", e.value);
+        for (std::size_t p = 0; p < steal_phases; ++p) {
+          if (e.phase_ns[p] == 0) continue;
+          text_.append(",\"").append(phase_names[p]).append("_ns\":");
+          number(text_, e.phase_ns[p]);
+        }
+      } else {
+        field(text_, "attempts", e.count);
+        field(text_, "spent_ns", e.value);
+      }
+      text_ += '}';
+      break;
+    }
+    case event_kind::suspend:
+    case event_kind::ready:
+    case event_kind::resume:  // as text: a viewer's numbers have 53 bits
+      text_.append(",\"args\":{\"join\":\"");
+      number(text_, e.value);
+      text_ += '"';
+      if (e.kind == event_kind::resume) field(text_, "kept_by", static_cast<std::uint64_t>(e.peer));
+      text_ += '}';
+      break;
+    case event_kind::publish:
+      text_.append(",\"args\":{\"bytes\":");
+      number(text_, e.value);
+      text_ += '}';
+      break;
+    case event_kind::wait:
+      text_.append(",\"args\":{\"peer\":");
+      number(text_, static_cast<std::uint64_t>(e.peer));
+      text_ += '}';
+      break;
+    default:
+      break;
+  }
+  text_ += '}';
+}
+
+void trace_encoder::end() { text_.append("\n").append(trace_last_line).append("\n"); }
+
+}  // namespace tobi::job

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file of TOBI_TRACE: the JSON of Chrome's trace viewer ("trace event format"), which Perfetto opens. Complete
+// events (ph X), each one within its worker's track strictly nested, moments (ph i), and the names of the tracks (ph
+// M): nothing has to be matched, so a file that lost its oldest events is still well formed.
+//
+// A node is a process of the viewer and a worker a thread of it. Times are microseconds, with three digits behind the
+// point, by the clock of rank 0, from the start of the job. One event a line, so that a reader needs no memory for the
+// whole:
+//
+//   {"displayTimeUnit":"ns","otherData":{...},"traceEvents":[
+//   {...},
+//   {...}
+//   ]}
+//
+// otherData has what the events cannot say: format, version, workers, transport, sched, deque, and for each rank its
+// node, how many events it recorded and lost, the clock's offset, drift and bound of error, and the totals that the
+// statistics count too.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "libcore/trace/clock_fit.hpp"
+#include "libcore/trace/trace.hpp"
+
+namespace tobi::job {
+
+struct trace_rank {
+  int node = 0;
+  std::uint64_t events = 0;  // in the file
+  std::uint64_t lost = 0;    // the oldest, for which the ring had no room
+  tasks::event_totals totals;
+  clock_line clock;
+};
+
+struct trace_facts {
+  std::string transport;
+  std::string sched;
+  std::string deque;
+  std::uint64_t begin_ns = 0;  // of the job, by rank 0's clock
+  std::vector<trace_rank> ranks;
+};
+
+/// Appends to TEXT; the caller writes it where it belongs, and clears it, as often as it likes.
+class trace_encoder {
+ public:
+  trace_encoder(std::string& text, const trace_facts& facts) : text_(text), facts_(facts) {}
+  void begin();
+  void event(int rank, const tasks::event& e);
+  void end();
+
+ private:
+  void line();
+  void open(int rank, std::string_view name, char phase, std::uint64_t ns);
+  [[nodiscard]] double since_begin(int rank, std::uint64_t ns) const;
+  void slice(int rank, std::string_view name, std::uint64_t begin, std::uint64_t end);
+
+  std::string& text_;
+  const trace_facts& facts_;
+  bool first_ = true;
+};
+
+/// The last line of a file that is whole.
+inline constexpr std::string_view trace_last_line = "]}";
+
+}  // namespace tobi::job

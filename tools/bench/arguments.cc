@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/arguments.hpp"
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 
 #include "tools/bench/apps/variant.hpp"
 #include "tools/bench/memory.hpp"
+#include "tools/bench/programs.hpp"
 #include "tools/bench/trees.hpp"
 
 namespace tobi_bench {
@@ -24,9 +26,9 @@ namespace {
 }
 
 std::string tree_names() {
-  std::string names;
-  for (const named_tree& t : named_trees()) names.append(names.empty() ? "" : ", ").append(t.name);
-  return names;
+  std::vector<std::string_view> names;
+  for (const named_tree& t : named_trees()) names.push_back(t.name);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 void common_options(CLI::App& app, arguments& a) {
@@ -218,7 +220,8 @@ arguments parse(int argc, char** argv) {
   }
   take_default(app, a.app, "--n", a.n);
   take_default(app, a.app, "--cutoff", a.cutoff);
-  if (a.app == "uts" || a.app == "uts-mem") {
+  const program* what = a.peers || a.measure ? nullptr : find_program(a.app);
+  if (what != nullptr ? what->searches_tree : peers_uts->parsed()) {
     const CLI::App* sub = uts_mem->parsed() ? uts_mem : uts;
     const auto given = [sub](const char* flag) { return sub->count(flag) != 0; };
     const bool own_flags = sub->parsed() && a.tree_name.empty() &&
@@ -233,28 +236,13 @@ arguments parse(int argc, char** argv) {
       check_tree(a.shape);
     }
   }
-  if (a.app == "btc") check_btc(a);
-  if ((a.app == "recpfor" || a.app == "lcs") && !std::has_single_bit(a.n))
+  if (btc->parsed()) check_btc(a);
+  if (what != nullptr && what->halves_n && !std::has_single_bit(a.n))
     refuse("--n: " + a.app + " halves it, so it must be a power of two");
-  if (is_memory_program(a.app)) {
+  if (what != nullptr && what->on_memory()) {
     if (const std::string wrong = complete_memory_program(a); !wrong.empty()) refuse(wrong);
   }
   return a;
-}
-
-std::string describe(const arguments& a) {
-  if (a.app == "btc") return fmt::format("depth={} iter={}", a.depth, a.iter);
-  if (a.app == "pfor" || a.app == "recpfor") return fmt::format("n={} k={} m={}us", a.n, a.k, a.m);
-  if (a.app == "lcs") return fmt::format("n={} c={}", a.n, a.c);
-  if (a.app == "cilksort") return fmt::format("n={} cutoff={} chunk={}", a.n, a.cutoff, a.chunk);
-  if (a.app == "nqueens" && a.cutoff != 0) return fmt::format("n={} cutoff={}", a.n, a.cutoff);
-  if (is_memory_program(a.app) && a.app != "uts-mem") return describe_memory_program(a);
-  if (a.app != "uts" && a.app != "uts-mem") return fmt::format("n={}", a.n);
-  if (!a.tree_name.empty()) return "tree=" + a.tree_name;
-  const tree& t = a.shape;
-  return fmt::format("t={} a={} b={} d={} r={} q={} m={} f={} g={}", static_cast<int>(t.type),
-                     static_cast<int>(t.shape), t.b0, t.gen_max, t.root_seed, t.non_leaf_prob, t.non_leaf_children,
-                     t.shift_depth, t.granularity);
 }
 
 }  // namespace tobi_bench

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a steal spends its time on (uni-address paper, figure 10 and table 3): two workers take a continuation with some
 // 3 KB of stack from each other, with each deque in turn. Each deque runs in a job of its own, in a child process.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The core's counter, in which the papers give what is short.
 #pragma once
 

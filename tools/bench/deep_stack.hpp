@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A serial program recurses as deep as its tree, and the stack that a process starts with is too small for the deep
 // ones (T3L has 17,844 levels). The elision therefore runs on a thread with a stack of its own, as tasks do.
 #pragma once

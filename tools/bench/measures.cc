@@ -1,10 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measurements that compare: frames on the heap with frames in place, and a fork with a call.
 #include "tools/bench/measures.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <tobi/runtime.hpp>
 #include <tobi/task.hpp>
@@ -14,19 +13,11 @@
 #include "tools/bench/apps/variant.hpp"
 #include "tools/bench/cycles.hpp"
 #include "tools/bench/run.hpp"
+#include "tools/bench/timing.hpp"
 
 namespace tobi_bench {
 
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 int measure_frames(const arguments& a) {
   tobi::runtime rt(tobi::options{.workers = a.workers});
@@ -38,13 +29,11 @@ int measure_frames(const arguments& a) {
   bool right = true;
   for (int i = -1 - a.warmup; i < a.repeat; ++i) {
     rt.reset_stats();
-    auto begin = std::chrono::steady_clock::now();
-    const std::uint64_t live = tobi::run([=] { return parallel::fib(n); });
-    const double live_s = seconds_since(begin);
+    std::uint64_t live = 0;
+    const double live_s = seconds_of([&] { live = tobi::run([=] { return parallel::fib(n); }); });
     const tobi::statistics s = rt.stats();
-    begin = std::chrono::steady_clock::now();
-    const std::uint64_t heap = tobi::run([=] { return parallel::fib_in_heap_frames(n); });
-    const double heap_s = seconds_since(begin);
+    std::uint64_t heap = 0;
+    const double heap_s = seconds_of([&] { heap = tobi::run([=] { return parallel::fib_in_heap_frames(n); }); });
     right = right && live == heap;
     if (i < 0) continue;
     in_place.push_back(live_s);

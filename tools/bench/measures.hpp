@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The measurements that have a file of their own. Each answers the exit status.
 #pragma once
 

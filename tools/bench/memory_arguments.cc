@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -61,10 +62,6 @@ std::vector<CLI::App*> add_memory_programs(CLI::App& app, arguments& a) {
   return {tree, gups, stream, histogram, pagerank};
 }
 
-bool is_memory_program(std::string_view app) {
-  return app == "uts-mem" || app == "gups" || app == "stream" || app == "histogram" || app == "pagerank";
-}
-
 std::string complete_memory_program(arguments& a) {
   memory_sizes& m = a.memory;
   m.shape = a.shape;
@@ -79,14 +76,6 @@ std::string complete_memory_program(arguments& a) {
   if (m.seed == 0) m.seed = 1;
   if (m.iterations == 0) m.iterations = 10;
   return "";
-}
-
-std::string describe_memory_program(const arguments& a) {
-  const memory_sizes& m = a.memory;
-  if (a.app == "gups") return fmt::format("n={} updates={} chunk={}", m.n, m.updates, m.chunk);
-  if (a.app == "stream") return fmt::format("n={} chunk={}", m.n, m.chunk);
-  const std::string graph = fmt::format("scale={} degree={} seed={} chunk={}", m.scale, m.degree, m.seed, m.chunk);
-  return a.app == "pagerank" ? graph + fmt::format(" iterations={}", m.iterations) : graph;
 }
 
 }  // namespace tobi_bench

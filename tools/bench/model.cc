@@ -1,24 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/model.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 
 #include "tools/bench/apps/lcs_table.hpp"
 #include "tools/bench/apps/variant.hpp"
+#include "tools/bench/timing.hpp"
 
 namespace tobi_bench {
 
 namespace {
-
-template <class F>
-double seconds_of(F f) {
-  const auto begin = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 // The shortest of a few: what else the machine does only makes it longer.
 template <class F>
@@ -39,6 +33,8 @@ double seconds_of_a_leaf(std::uint32_t c) {
   });
 }
 
+double seconds_of_an_iteration(const arguments& a) { return a.m * 1e-6; }
+
 }  // namespace
 
 // Eight chains that do not depend on each other keep the multiply-adds going.
@@ -52,23 +48,25 @@ std::uint64_t compute(std::uint64_t rounds) {
 }
 
 void calibrate(arguments& a) {
-  if (a.app != "pfor" && a.app != "recpfor") return;
   std::uint64_t rounds = 1024;
   while (seconds_of([&] { compute(rounds); }) < 2e-3) rounds *= 2;
   const double one = best_of(7, [&] { compute(rounds); }) / static_cast<double>(rounds);
   a.rounds = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(a.m * 1e-6 / one));
 }
 
-std::optional<ideal> ideal_of(const arguments& a) {
-  const auto n = static_cast<double>(a.n);
-  const double leaf = a.m * 1e-6;
-  const auto k = static_cast<double>(a.k);
-  if (a.app == "pfor") return ideal{k * leaf * n, 0};
-  if (a.app == "recpfor") return ideal{k * leaf * n * static_cast<double>(std::bit_width(a.n) - 1) + leaf * n, 0};
-  if (a.app != "lcs") return std::nullopt;
+std::optional<ideal> ideal_pfor(const arguments& a) {
+  return ideal{static_cast<double>(a.k) * seconds_of_an_iteration(a) * static_cast<double>(a.n), 0};
+}
+
+std::optional<ideal> ideal_recpfor(const arguments& a) {
+  const double level = seconds_of_an_iteration(a) * static_cast<double>(a.n);
+  return ideal{static_cast<double>(a.k) * level * static_cast<double>(std::bit_width(a.n) - 1) + level, 0};
+}
+
+std::optional<ideal> ideal_lcs(const arguments& a) {
   const auto side = static_cast<std::uint32_t>(std::min(a.n, a.c));
   const double one = seconds_of_a_leaf(side);
-  const double blocks = n / static_cast<double>(side);
+  const double blocks = static_cast<double>(a.n) / static_cast<double>(side);
   return ideal{blocks * blocks * one, (2 * blocks - 1) * one};
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program would take on an ideal machine: work and span, from the measured time of one leaf.
 #pragma once
 
@@ -19,8 +20,9 @@ struct ideal {
   [[nodiscard]] double at_least(int workers) const noexcept { return span > work / workers ? span : work / workers; }
   [[nodiscard]] double at_most(int workers) const noexcept { return work / workers + span; }
 };
-/// Of the programs for which there is one: pfor, recpfor, lcs.
-std::optional<ideal> ideal_of(const arguments& a);
+std::optional<ideal> ideal_pfor(const arguments& a);
+std::optional<ideal> ideal_recpfor(const arguments& a);
+std::optional<ideal> ideal_lcs(const arguments& a);
 /// The sentence for people.
 std::string compare(const ideal& best, int workers, double seconds);
 

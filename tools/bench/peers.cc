@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The comparison. Each measurement is a process of its own, started in turn peer by peer: threads of one runtime never
 // spin beside another's, no peer inherits a binding to a core, and what the machine does over time hits all alike.
 #include "tools/bench/peers/peers.hpp"
@@ -6,9 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -20,7 +19,9 @@
 #include "tools/bench/answers.hpp"
 #include "tools/bench/apps/variant.hpp"
 #include "tools/bench/deep_stack.hpp"
+#include "tools/bench/programs.hpp"
 #include "tools/bench/run.hpp"
+#include "tools/bench/timing.hpp"
 #include "tools/bench/trees.hpp"
 
 namespace tobi_bench {
@@ -40,9 +41,9 @@ bool is_built(std::string_view peer) {
 
 template <class F>
 peers::measured timed(F f) {
-  const auto begin = std::chrono::steady_clock::now();
-  const std::uint64_t result = f();
-  return {result, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+  std::uint64_t result = 0;
+  const double seconds = seconds_of([&] { result = f(); });
+  return {result, seconds};
 }
 
 struct measurement {
@@ -108,13 +109,7 @@ outcome run_child(const std::string& what, int workers, const std::string& peer)
 
 bool is_right(const arguments& a, std::uint64_t result) {
   if (a.app == "uts") return result == find_tree(a.tree_name)->nodes;
-  return known_answer(a, result, {}) == true;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  return known_answer(right_fib, a, result, {}) == true;
 }
 
 void print_line(const arguments& a, std::string_view peer, const outcome& o) {
@@ -179,7 +174,8 @@ int run_peers(const arguments& asked) {
       const outcome o = run_child(what, a.workers, peer);
       if (o.status != 0) return explain_failure(peer, o);
       if (!is_right(a, o.got.result)) {
-        fmt::print(stderr, "tobi-bench: {} gave {}, which is wrong: {}\n", peer, o.got.result, expectation(a));
+        fmt::print(stderr, "tobi-bench: {} gave {}, which is wrong: {}\n", peer, o.got.result,
+                   expectation(program_of(a).right, a));
         return 1;
       }
       if (i < 0) continue;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/progress.hpp"
 
 #include <signal.h>
@@ -22,7 +23,7 @@ struct progress::board {
   } slots[ranks];
 };
 
-progress::progress(bool wanted, const arguments& a) {
+progress::progress(bool wanted, bool counts, const arguments& a) {
   if (!wanted || isatty(STDERR_FILENO) == 0) return;
   void* at = mmap(nullptr, sizeof(board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return;
@@ -33,7 +34,7 @@ progress::progress(bool wanted, const arguments& a) {
   if (printer_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != owner_) _exit(0);
-    print_forever(a.app == "uts", known != nullptr ? known->nodes : 0);
+    print_forever(counts, known != nullptr ? known->nodes : 0);
   }
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A line that says how far a long run has come: on a terminal only. Workers add to a word of shared memory each; a
 // small process beside them prints the sum twice a second and dies with its parent.
 #pragma once
@@ -13,7 +14,8 @@ namespace tobi_bench {
 class progress {
  public:
   /// Before the runtime forks. Does nothing unless WANTED and standard error is a terminal.
-  progress(bool wanted, const arguments& a);
+  /// Where COUNTS, the tasks count what they do.
+  progress(bool wanted, bool counts, const arguments& a);
   ~progress();
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;

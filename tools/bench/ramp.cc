@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast work spreads over idle workers: programs of leaves that are so long that nothing else takes time, and so few
 // that each worker should have its own at once. Times are in leaves, of which an ideal machine takes
 // ceil(leaves / workers). Leaves that sleep let many workers share a few cores; those that are busy spin until the wall
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "tools/bench/measures.hpp"
+#include "tools/bench/timing.hpp"
 
 namespace tobi_bench {
 
@@ -66,7 +68,10 @@ void loop(leaf l, std::uint64_t leaves, std::uint64_t) {
 void invoke(leaf l, std::uint64_t leaves, std::uint64_t) {
   if (leaves == 1) return l();
   const auto part = [=](std::uint64_t i) { return [=] { invoke(l, leaves * (i + 1) / 4 - leaves * i / 4, 0); }; };
-  if (leaves >= 4) return tobi::parallel_invoke(part(0), part(1), part(2), part(3));
+  if (leaves >= 4) {
+    tobi::parallel_invoke(part(0), part(1), part(2), part(3));
+    return;
+  }
   const auto rest = [=] { invoke(l, leaves - 1, 0); };
   tobi::parallel_invoke(l, rest);
 }
@@ -169,15 +174,15 @@ int measure_shape(const arguments& a, const shape& what, bool with_header) {
     if (!a.json) fmt::print("{:>18}{:>8}{:>8}  not run: {}\n", what.name, leaves, ideal, why);
   } else {
     const double first = taken.front() / a.ramp.leaf_s;
-    std::sort(taken.begin() + 1, taken.end());
-    const double median = taken[1 + static_cast<std::size_t>(a.repeat) / 2];
-    const double worst = taken.back() / a.ramp.leaf_s;
+    const std::vector<double> further(taken.begin() + 1, taken.end());
+    const double middle = median(further);
+    const double worst = *std::max_element(further.begin(), further.end()) / a.ramp.leaf_s;
     line["first"] = first;
-    line["median"] = median / a.ramp.leaf_s;
+    line["median"] = middle / a.ramp.leaf_s;
     line["worst"] = worst;
-    line["seconds"] = median;
+    line["seconds"] = middle;
     if (!a.json)
-      fmt::print("{:>18}{:>8}{:>8}{:>9.2f}{:>9.2f}{:>9.2f}\n", what.name, leaves, ideal, first, median / a.ramp.leaf_s,
+      fmt::print("{:>18}{:>8}{:>8}{:>9.2f}{:>9.2f}{:>9.2f}\n", what.name, leaves, ideal, first, middle / a.ramp.leaf_s,
                  worst);
   }
   if (a.json) fmt::print("{}\n", line.dump());

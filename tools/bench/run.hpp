@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One program, run as often as asked, and what is said about it.
 #pragma once
 
@@ -9,7 +10,7 @@
 namespace tobi_bench {
 
 /// The exit status: 0, or 1 when an answer was wrong.
-int run_app(const arguments& a);
+int run_program(const arguments& a);
 /// What the runtime counted, as it goes to the output.
 nlohmann::ordered_json stats_of(const tobi::statistics& s);
 /// The same of global memory; null where there was none. Times are those of all workers, of WORKER_SECONDS together,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory (uni-address paper, section 5 and table 4): how much of its stack region a worker ever used, how much address
 // space it reserved for it, and what iso-address would have to reserve in every process: a stack of its own for each
 // thread that may be alive anywhere in the job, because none may have another's addresses.
@@ -34,7 +35,7 @@ std::uint64_t mapping_of(std::uint64_t address) {
 }
 
 // Threads of one chain of parents that are alive at once: levels of the tree, each with its children forked in a row.
-struct program {
+struct measured_program {
   const char* name;
   std::uint64_t threads;
   std::uint64_t (*run)();
@@ -42,7 +43,7 @@ struct program {
 
 constexpr std::uint64_t depth = 20;
 constexpr std::uint64_t queens = 11;
-const program programs[] = {
+const measured_program all_programs[] = {
     {"btc --depth 20", depth + 1, [] { return tobi::run([] { return parallel::btc(depth, 1); }); }},
     {"btc --depth 10 --iter 2", 11, [] { return tobi::run([] { return parallel::btc(10, 2); }); }},
     {"uts --tree T1", 11, [] { return tobi::run([] { return parallel::uts().nodes; }); }},
@@ -76,11 +77,11 @@ int measure_space(const arguments& a) {
     fmt::print("{:>28}{:>16}{:>14}{:>22}\n", "", "result", "peak stack", "iso-address reserves");
   }
   // What a worker has ever used of its region stays used: the smallest program comes first.
-  const program chain{"btc, a chain of depth 38", spine_levels + 1,
-                      [] { return tobi::run([] { return spine(spine_levels); }); }};
-  std::vector<program> all{chain};
-  all.insert(all.end(), std::begin(programs), std::end(programs));
-  for (const program& p : all) {
+  const measured_program chain{"btc, a chain of depth 38", spine_levels + 1,
+                               [] { return tobi::run([] { return spine(spine_levels); }); }};
+  std::vector<measured_program> all{chain};
+  all.insert(all.end(), std::begin(all_programs), std::end(all_programs));
+  for (const measured_program& p : all) {
     const std::uint64_t result = p.run();
     const std::uint64_t peak = rt.stats().peak_stack_bytes;
     if (rt.rank() != 0) continue;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The named trees of the UTS benchmark, and the answers that are known for them.
 #pragma once
 

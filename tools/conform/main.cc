@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // tobi-conform TRANSPORT: what a transport keeps of the contract, a line a rule.
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -10,9 +12,11 @@
 #include "arch/clock.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
-#include "tests/conformance/rules.hpp"
+#include "libcore/base/text.hpp"
+#include "tools/conform/rules.hpp"
+#include "transports/decorators/wrap.hpp"
 #include "transports/meeting.hpp"
-#include "transports/wrap/wrap.hpp"
+#include "transports/registry.hpp"
 
 namespace {
 
@@ -119,6 +123,18 @@ std::string agree(stage& s, const rule& r, const std::string& mine) {
   return skipped;
 }
 
+constexpr std::string_view last_rule = "peer-death";  // it ends the job that the others need
+
+std::vector<rule> all_rules() {
+  std::vector<rule> all;
+  for (const auto& rules : {conformance::data_rules(), conformance::atomic_rules(), conformance::error_rules(),
+                            conformance::flow_rules(), conformance::claim_rules()}) {
+    all.insert(all.end(), rules.begin(), rules.end());
+  }
+  all.push_back({last_rule, conformance::a_dead_peer_is_reported});
+  return all;
+}
+
 void print(const rule& r, const std::string& verdict, bool as_json) {
   const bool skipped = verdict.starts_with("skip: ");
   const char* status = verdict.empty() ? "pass" : skipped ? "skip" : "fail";
@@ -137,11 +153,18 @@ void print(const rule& r, const std::string& verdict, bool as_json) {
 int main(int argc, char** argv) {
   std::string name;
   bool as_json = false;
+  std::vector<rule> rules = all_rules();
+  std::vector<std::string> rule_names;
+  for (const rule& r : rules) rule_names.emplace_back(r.name);
+  std::vector<std::string> only;
   int ranks_wanted = ranks_of_a_fabric;
   CLI::App app("Whether a transport keeps the contract of transports/transport.hpp, a line a rule.", "tobi-conform");
   app.add_option("transport", name, "its name, as in tobi-info")->required();
   app.add_flag("--json", as_json, "one JSON object a line: rule, status, reason");
   app.add_option("--ranks", ranks_wanted, "processes that take part")->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--rule", only, "only this rule; may be given several times")
+      ->check(CLI::IsMember(rule_names))
+      ->type_name("NAME");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
@@ -150,14 +173,16 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "tobi-conform: %s (tobi-conform --help says more)\n", e.what());
     return 2;
   }
+  if (!only.empty()) {
+    std::erase_if(rules, [&](const rule& r) { return std::find(only.begin(), only.end(), r.name) == only.end(); });
+  }
   const transports::registry_entry* found = nullptr;
-  std::string names;
   for (const auto& entry : transports::registry()) {
-    names.append(names.empty() ? "" : ", ").append(entry.name);
     if (entry.name == name) found = &entry;
   }
   if (found == nullptr) {
-    std::fprintf(stderr, "tobi-conform: %s is not one of %s (tobi-info says more)\n", name.c_str(), names.c_str());
+    std::fprintf(stderr, "tobi-conform: %s is not one of %s (tobi-info says more)\n", name.c_str(),
+                 base::joined(transports::registry(), &transports::registry_entry::name).c_str());
     return 2;
   }
   base::settings in_force = base::read_settings();
@@ -170,25 +195,25 @@ int main(int argc, char** argv) {
   }
 
   const auto job = bootstrap::launched() ? bootstrap::start(in_force, 0, ranks) : bootstrap::fork_workers(ranks);
+  in_force.transport = name;  // rank 0 has given its settings
   const transports::context where{job->rank(), job->size(), {}, in_force};
   const auto fabric = transports::wrap(found->create(where), where);
   stage s = set_up(*job, *fabric);
   measure(s);
   bool failed = false;
-  for (const auto& rules : {conformance::data_rules(), conformance::atomic_rules(), conformance::error_rules(),
-                            conformance::flow_rules()}) {
-    for (const rule& r : rules) {
-      const std::string verdict = agree(s, r, r.run(s));
-      failed = failed || (!verdict.empty() && !verdict.starts_with("skip: "));
-      if (job->rank() == 0) print(r, verdict, as_json);
-    }
-  }
+  const auto run = [&](const rule& r) {
+    const std::string verdict = agree(s, r, r.run(s));
+    failed = failed || (!verdict.empty() && !verdict.starts_with("skip: "));
+    if (job->rank() == 0) print(r, verdict, as_json);
+  };
+  const bool ends_badly = rules.back().name == last_rule;
+  std::for_each(rules.begin(), rules.end() - (ends_badly ? 1 : 0), run);
   std::memset(s.local(), 0, 4096);
   job->finalize();
+  if (!ends_badly) return job->rank() == 0 && failed ? 1 : 0;
   // Rank 0 speaks for what it saw; the status of a rank that saw something else becomes the job's.
-  const rule last{"peer-death", conformance::a_dead_peer_is_reported};
-  const std::string verdict = last.run(s);
+  const std::string verdict = rules.back().run(s);
   const bool wrong = !verdict.empty() && !verdict.starts_with("skip: ");
-  if (job->rank() == 0) print(last, verdict, as_json);
+  if (job->rank() == 0) print(rules.back(), verdict, as_json);
   return wrong || (job->rank() == 0 && failed) ? 1 : 0;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shortest program: Fibonacci numbers, a task a call. Run it as it is, or with TOBI_WORKERS=4.
 #include <cstdio>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // parallel_reduce: pi as the integral of 4 / (1 + x^2) over [0, 1], by the midpoint rule.
 #include <cstdio>
 #include <tobi/tobi.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Futures: a grid of blocks in which each one waits for its left and its upper neighbour. Two tasks join each future,
 // so each is made for two consumers, but those at the right and lower edges for one. The value is the number of paths
 // to the block.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/info/gather.hpp"
 
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "arch/topology.hpp"
 #include "libcore/base/log.hpp"
 #include "tools/info/child.hpp"
+#include "transports/registry.hpp"
 
 namespace tobi_info {
 
@@ -110,13 +112,16 @@ std::vector<json> bootstraps_json() {
 }
 
 json setting_json(const base::setting_row& r) {
+  constexpr const char* rank0[] = {"gives", "offers", "has its own"};  // as base::agreement
   std::string choices(r.choices);
   if (r.name == "TOBI_TRANSPORT") {
     choices = "auto";
     for (const transports::registry_entry& entry : transports::registry()) choices.append("|").append(entry.name);
   }
+  const auto agrees = static_cast<std::size_t>(r.agrees);
   return {{"kind", "setting"},          {"name", r.name},   {"type", r.type},     {"choices", choices},
-          {"default", r.default_value}, {"value", r.value}, {"source", r.source}, {"help", r.help}};
+          {"default", r.default_value}, {"value", r.value}, {"source", r.source}, {"help", r.help},
+          {"rank0", rank0[agrees]}};
 }
 
 }  // namespace tobi_info

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tobi-info tells, as JSON objects: the lines for programs and the tables for people are made from the same ones,
 // so that they cannot differ.
 #pragma once

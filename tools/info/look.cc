@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A look at a transport, or at the ways to start a job: what they say of themselves.
 #include <array>
 
@@ -14,7 +15,6 @@ namespace transports = tobi::transports;
 json capabilities_json(const transports::capabilities& c) {
   const std::array<const char*, 3> scopes{"none", "domain", "host"};
   return {{"put_notify", c.put_notify},
-          {"notify_ordered", c.notify_ordered},
           {"fetch_add", c.fetch_add},
           {"compare_swap", c.compare_swap},
           {"passive_rma", c.passive_rma},
@@ -23,6 +23,7 @@ json capabilities_json(const transports::capabilities& c) {
           {"direct_map", c.direct_map},
           {"reg_any_va", c.reg_any_va},
           {"chain", c.chain},
+          {"ordered_gets", c.ordered_gets},
           {"wait_fd", c.wait_fd},
           {"peer_errors", c.peer_errors},
           {"pins", c.pins},
@@ -32,8 +33,7 @@ json capabilities_json(const transports::capabilities& c) {
           {"inline_max", c.inline_max},
           {"put_max", c.put_max},
           {"peers_max", c.peers_max},
-          {"msg_max", c.msg_max},
-          {"alignment", c.alignment}};
+          {"msg_max", c.msg_max}};
 }
 
 }  // namespace

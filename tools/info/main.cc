@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tobi-info: what is here, what it can do, and which settings are in force.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a transport is one-sided here: two processes, of which one sleeps while the other works on its memory. Where
 // a worker of each node is to serve the others, a third one does.
 #include <sys/mman.h>
@@ -194,7 +195,7 @@ void measure(const transports::registry_entry& entry, const job_here& job, const
   shared_page& page = *new (at) shared_page{};
   pair both(entry, job, page);
   const transports::capabilities& can = both.caps();
-  const std::uint64_t bytes = std::max<std::uint64_t>(8, can.alignment);
+  const std::uint64_t bytes = 8;
   const op_kind atomic = can.fetch_add ? op_kind::fetch_add : op_kind::compare_swap;
   struct step {
     const char* name;
@@ -202,8 +203,7 @@ void measure(const transports::registry_entry& entry, const job_here& job, const
     bool claimed;
   };
   const std::array steps{
-      step{"get", {op_kind::get, false, 0, 0, nullptr, bytes, 0, 0}, true},
-      step{"put", {op_kind::put, false, 0, 0, nullptr, bytes, 0, 0}, true},
+      step{"get", op::get(0, 0, nullptr, bytes), true}, step{"put", op::put(0, 0, nullptr, bytes), true},
       step{"amo", {atomic, false, 0, near_half, nullptr, 8, 1, 0}, can.fetch_add || can.compare_swap}};
   for (const step& s : steps) {
     if (s.claimed) both.warm_up(s.what);

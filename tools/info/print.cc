@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/info/print.hpp"
 
 #include <fmt/format.h>
@@ -6,6 +7,7 @@
 #include <map>
 
 #include "libcore/base/settings.hpp"
+#include "libcore/base/text.hpp"
 
 namespace tobi_info {
 
@@ -84,9 +86,7 @@ std::string measured(const json& t) {
     const json& passive = t["measured_passive_" + name];
     if (passive.is_null()) return;
     const std::string took = duration(t["measured_" + name + "_us"].get<double>());
-    all.append(all.empty() ? "" : ", ")
-        .append(words)
-        .append(passive.get<bool>() ? " yes (" : " no (waited for the target, ");
+    base::add_item(all, words).append(passive.get<bool>() ? " yes (" : " no (waited for the target, ");
     all.append(took).append(")");
   };
   add("get", "get");
@@ -103,7 +103,7 @@ std::string contradiction(const json& t) {
     const json& claims = t["capabilities"];
     if (passive.is_boolean() && claims.is_object() && claims["passive_" + std::string(what)].get<bool>() &&
         !passive.get<bool>())
-      all.append(all.empty() ? "" : " and ").append("passive_").append(what);
+      base::add_item(all, "passive_", " and ").append(what);
   }
   return all;
 }
@@ -175,7 +175,9 @@ void print_bootstrap(const json& b) {
 
 void print_setting(const json& s) {
   fmt::print("  {:<20} {:<12} {:<12} {}\n", text(s["name"]), text(s["value"]), text(s["source"]), text(s["choices"]));
-  fmt::print("  {:<20} {} (default: {})\n", "", text(s["help"]), text(s["default"]));
+  const bool gives = text(s["rank0"]) == "gives";
+  fmt::print("  {:<20} {} (default: {}{})\n", "", text(s["help"]), text(s["default"]),
+             gives ? "; one for all ranks" : "");
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lines as tables for people.
 #pragma once
 

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a child of tobi-info does. Each says its findings by TELL, as soon as it has them.
 #pragma once
 
 #include <functional>
 
 #include "tools/info/gather.hpp"
+#include "transports/registry.hpp"
 
 namespace tobi_info {
 

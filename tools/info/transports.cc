@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transports, each looked at and measured by a child process: a vendor's library that crashes or hangs ends that
 // child, and becomes a sentence here.
 #include <algorithm>
 
 #include "libcore/base/log.hpp"
+#include "libcore/base/text.hpp"
 #include "tools/info/child.hpp"
-#include "transports/wrap/wrap.hpp"
+#include "transports/decorators/wrap.hpp"
 
 namespace tobi_info {
 
@@ -107,12 +109,10 @@ std::vector<json> transports_json(const job_here& job, bool measured) {
 
 std::vector<json> decorators_json(const job_here& job) {
   std::vector<json> lines;
-  for (const transports::decorator_name& d : transports::decorators()) {
-    const std::string list = "," + job.settings.wrap + ",";
-    const std::size_t at = list.find("," + std::string(d.name) + ",");
-    // 1 is next to the transport.
-    const auto place =
-        at == std::string::npos ? 0 : std::count(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(at) + 1, ',');
+  for (const transports::decorator_name& d : transports::decorator_names()) {
+    const std::vector<std::string_view> list = tobi::base::items(job.settings.wrap);
+    const auto at = std::find(list.begin(), list.end(), d.name);
+    const auto place = at == list.end() ? 0 : at - list.begin() + 1;  // 1 is next to the transport
     lines.push_back({{"kind", "decorator"},
                      {"name", d.name},
                      {"summary", d.summary},

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/perf/arguments.hpp"
 
 #include <CLI/CLI.hpp>
@@ -8,7 +9,8 @@
 #include <string_view>
 
 #include "libcore/base/settings.hpp"
-#include "transports/transport.hpp"
+#include "libcore/base/text.hpp"
+#include "transports/registry.hpp"
 
 namespace tobi_perf {
 
@@ -38,20 +40,14 @@ const operation* find(std::string_view name) {
   return at == operations.end() ? nullptr : at;
 }
 
-std::string operation_names() {
-  std::string names;
-  for (const operation& o : operations) names.append(names.empty() ? "" : ", ").append(o.name);
-  return names;
-}
+std::string operation_names() { return tobi::base::joined(operations, &operation::name); }
 
 // "a,b" to its parts; an empty part is refused, since it is a slip of the hand.
 std::vector<std::string> parts(const std::string& option, const std::string& list) {
   std::vector<std::string> found;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', at), list.size());
-    found.push_back(list.substr(at, comma - at));
-    if (found.back().empty()) refuse(option + " has an empty part: " + (list.empty() ? "\"\"" : list));
-    at = comma + 1;
+  for (const std::string_view part : tobi::base::split(list)) {
+    if (part.empty()) refuse(option + " has an empty part: " + (list.empty() ? "\"\"" : list));
+    found.emplace_back(part);
   }
   return found;
 }
@@ -78,8 +74,7 @@ void take_transports(arguments& a, std::string list) {
     list = tobi::base::read_settings().transport;
     if (list == "auto") list = "shm";
   }
-  std::string names;
-  for (const auto& entry : tobi::transports::registry()) names.append(names.empty() ? "" : ", ").append(entry.name);
+  const std::string names = tobi::base::joined(tobi::transports::registry(), &tobi::transports::registry_entry::name);
   for (const std::string& name : parts("--transport", list)) {
     if ((", " + names + ",").find(", " + name + ",") == std::string::npos) {
       refuse("the transport " + name + " is not one of " + names);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the user asked tobi-perf for. Parsed and checked before any process is started.
 #pragma once
 

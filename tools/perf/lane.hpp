@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A way to do the operations: through a transport, or by a library's own calls. Each lane writes its own loops, so that
 // nothing of one is in the other's time. Two processes use a lane together, rank 0 starts operations on rank 1.
 #pragma once

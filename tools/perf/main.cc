@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tobi-perf: what an operation costs on each transport. Each transport is measured by a process of its own, one after
 // the other, so that none inherits what another opened, started or bound.
 #include <fmt/format.h>
@@ -36,8 +37,7 @@ std::string command(const arguments& a, const std::string& transport, const std:
   if (a.responder_idle) c += " --responder-idle";
   if (a.raw) c += " --raw";
   // Only what differs from the default is named: some operations take no size.
-  std::string sizes;
-  for (const std::uint64_t bytes : a.sizes) sizes += (sizes.empty() ? "" : ",") + std::to_string(bytes);
+  const std::string sizes = fmt::format("{}", fmt::join(a.sizes, ","));
   const bool sized = a.op != "rate" && !a.op.starts_with("amo-") && !uses_runtime(a.op);
   return sized ? c + " --size " + sizes : c;
 }

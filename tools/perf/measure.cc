@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/perf/measure.hpp"
 
 #include <fcntl.h>
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -19,6 +21,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
 #include "tools/perf/lane.hpp"
+#include "transports/registry.hpp"
 
 namespace tobi_perf {
 
@@ -304,7 +307,7 @@ void emit_note(const std::string& text) {
 }
 
 int measure_operations(const arguments& a) {
-  const base::settings settings = base::read_settings();
+  base::settings settings = base::read_settings();
   const std::string& name = a.transports.front();
   const transports::context as_asked{0, 2, settings.nodes >= 2 ? std::vector<int>{0, 1} : std::vector<int>{}, settings};
   for (const auto& entry : transports::registry()) {

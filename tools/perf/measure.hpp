@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One transport, measured by this process and those that it forks. The rows go to standard output, for the process that
 // gathers them.
 #pragma once

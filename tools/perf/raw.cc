@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which raw loop belongs to which transport, in this build.
 #include "libcore/base/mpi_plugin.hpp"
 #include "tools/perf/lane.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI's own calls: a window over the region, locked for all, MPI_Get, MPI_Put and the atomics, each followed by
 // MPI_Win_flush. Compiled once for each MPI library, as a plugin (see libcore/base/mpi_plugin.hpp).
 #include <mpi.h>

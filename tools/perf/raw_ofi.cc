@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libfabric's own calls: one FI_EP_RDM endpoint, fi_read, fi_write and fi_fetch_atomic, and a loop on fi_cq_read. The
 // provider is that of TOBI_OFI_PROVIDER, or the first that libfabric offers.
 #include <fmt/format.h>

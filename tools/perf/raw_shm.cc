@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // shm without the transport: the peer's memory file mapped, then memcpy and the processor's own atomics.
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "arch/cpu.hpp"

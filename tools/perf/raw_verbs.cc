@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libibverbs' own calls: one RC queue pair a rank, ibv_post_send and a loop on ibv_poll_cq. The device is that of
 // TOBI_VERBS_DEVICE (with commas: rank r takes entry r, from the beginning again), or the first with an active port.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the raw loop of libibverbs finds what it was told to use: the entry of a list of devices, and a port's address.
 #pragma once
 
@@ -10,19 +11,18 @@
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "libcore/base/text.hpp"
 
 namespace tobi_perf {
 
 // The entry of a list with commas that belongs to RANK.
 inline std::string entry_of(const std::string& list, int rank) {
-  std::vector<std::string> names;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', at), list.size());
-    if (comma > at) names.push_back(list.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return names.empty() ? "" : names[static_cast<std::size_t>(rank) % names.size()];
+  std::vector<std::string_view> names = tobi::base::split(list);
+  std::erase(names, "");
+  return std::string(names.empty() ? "" : names[static_cast<std::size_t>(rank) % names.size()]);
 }
 
 inline bool is_ipv4(const ibv_gid& g) noexcept {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steals and barriers as programs see them: measured through tobi/tobi.hpp.
 #include <fmt/format.h>
 

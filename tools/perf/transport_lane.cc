@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operations through the contract of transports/transport.hpp.
 #include <array>
 #include <cstring>
@@ -37,15 +38,9 @@ class through_transport final : public lane {
 
  private:
   void connect();
-  op put_op(std::uint64_t bytes) const {
-    return {op_kind::put, false, region_, s_.where.data, s_.at(s_.where.local), bytes, 0, 0};
-  }
-  op get_op(std::uint64_t bytes) const {
-    return {op_kind::get, false, region_, s_.where.data, s_.at(s_.where.local), bytes, 0, 0};
-  }
-  op swap_op() const {
-    return {op_kind::compare_swap, false, region_, s_.where.word, s_.at(s_.where.result), 8, expected_ + 1, expected_};
-  }
+  op put_op(std::uint64_t bytes) const { return op::put(region_, s_.where.data, s_.at(s_.where.local), bytes); }
+  op get_op(std::uint64_t bytes) const { return op::get(region_, s_.where.data, s_.at(s_.where.local), bytes); }
+  op swap_op() const { return op::cas(region_, s_.where.word, expected_, expected_ + 1, s_.at(s_.where.result)); }
 
   bool post(std::span<const op> ops) noexcept {
     patience p(s_.limit_ns);
@@ -112,7 +107,6 @@ std::string through_transport::unable(const work& w) const {
   const capabilities& c = fabric_.caps();
   const auto lacks = [&](const char* what) { return "the transport does not claim " + std::string(what); };
   if (w.bytes > c.put_max) return "the transport moves at most " + base::format_size(c.put_max) + " at once";
-  if (w.bytes % c.alignment != 0) return "the transport wants multiples of " + std::to_string(c.alignment) + " bytes";
   if (w.what == step::fetch_add && !c.fetch_add) return lacks("fetch_add");
   if ((w.what == step::compare_swap || w.what == step::chain) && !c.compare_swap) return lacks("compare_swap");
   if (w.what == step::chain && (!c.chain || c.chain_max < 3)) return lacks("chains of three operations");
@@ -137,7 +131,7 @@ bool through_transport::initiate(const work& w, std::uint64_t count) {
       return repeat(ops, count);
     }
     case step::fetch_add: {
-      const std::array ops{op{op_kind::fetch_add, false, region_, s_.where.word, s_.at(s_.where.result), 8, 1, 0}};
+      const std::array ops{op::add(region_, s_.where.word, 1, s_.at(s_.where.result))};
       return repeat(ops, count);
     }
     case step::compare_swap:

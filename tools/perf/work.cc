@@ -1,8 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/perf/work.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <numeric>
 
 namespace tobi_perf {
 
@@ -10,26 +7,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// The smallest sample that is not below SHARE of all of them.
-double at_share(const std::vector<double>& sorted, double share) {
-  const auto n = static_cast<double>(sorted.size());
-  const auto i = static_cast<std::size_t>(std::max(0.0, std::ceil(share * n) - 1));
-  return sorted[std::min(i, sorted.size() - 1)];
-}
-
 }  // namespace
-
-summary summarize(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  const std::size_t middle = samples.size() / 2;
-  summary s;
-  s.min = samples.front();
-  s.median = samples.size() % 2 == 1 ? samples[middle] : (samples[middle - 1] + samples[middle]) / 2;
-  s.mean = std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
-  s.p99 = at_share(samples, 0.99);
-  s.p999 = at_share(samples, 0.999);
-  return s;
-}
 
 json to_json(const row& r) {
   const auto us = [&](double summary::*what) { return r.ns ? json((*r.ns).*what / 1000) : json(); };

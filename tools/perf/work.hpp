@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words of a measurement: what is done over and over, and what came out of it as one row.
 #pragma once
 
@@ -6,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "tools/samples.hpp"
 
 namespace tobi_perf {
 
@@ -32,12 +35,8 @@ constexpr bool is_atomic(step s) noexcept {
   return s == step::fetch_add || s == step::compare_swap || s == step::chain;
 }
 
-/// Of one operation, in nanoseconds.
-struct summary {
-  double min = 0, median = 0, mean = 0, p99 = 0, p999 = 0;
-};
-/// SAMPLES must not be empty.
-summary summarize(std::vector<double> samples);
+using tobi_tools::summarize;
+using tobi_tools::summary;  // of one operation, in nanoseconds
 
 /// One line of the table, or why there is none.
 struct row {

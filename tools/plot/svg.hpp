@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts that the tools' figures are made of: an SVG without references to anything outside, so that it can stand in
 // a page or alone.
 #pragma once

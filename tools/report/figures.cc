@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/report/figures.hpp"
 
 #include <fmt/format.h>
@@ -5,20 +6,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/plot/chart.hpp"
 #include "tools/plot/svg.hpp"
 
 namespace tobi_report {
 
 using tobi_plot::box;
 using tobi_plot::colours;
-using tobi_plot::rule;
 using tobi_plot::words;
 
 namespace {
 
-constexpr double width = 800, height = 420, left = 80, right = 80, top = 50, bottom = 60;
-constexpr double wide = width - left - right, high = height - top - bottom;
-constexpr const char* grey = "#444444";
+constexpr tobi_plot::field field{.width = 800, .height = 420, .left = 80, .right = 80, .top = 50, .bottom = 60};
 
 std::string time_text(double time_ns) {
   if (time_ns < 1e3) return fmt::format("{:.3g} ns", time_ns);
@@ -26,63 +25,38 @@ std::string time_text(double time_ns) {
   return time_ns < 1e9 ? fmt::format("{:.3g} ms", time_ns / 1e6) : fmt::format("{:.4g} s", time_ns / 1e9);
 }
 
-// A round number at or above X: 1, 2 or 5 times a power of ten.
-double round_up(double x) {
-  if (x <= 1) return 1;
-  const double power = std::pow(10, std::floor(std::log10(x)));
-  for (const double step : {1.0, 2.0, 5.0, 10.0}) {
-    if (x <= step * power * (1 + 1e-9)) return step * power;
-  }
-  return 10 * power;
-}
-
 std::string frame(const std::string& title, const std::string& across) {
-  return words(left, 28, "start", title, " font-size=\"16\"") +
-         rule(left, height - bottom, width - right, height - bottom, grey, 1.5) +
-         words(left + wide / 2, height - 14, "middle", across);
-}
-
-std::string scale(double x, const char* anchor, double most, const std::string& name, const char* colour) {
-  std::string out = rule(x, top, x, height - bottom, colour, 1.5);
-  const bool at_left = std::string_view(anchor) == "end";
-  for (int i = 0; i <= 4; ++i) {
-    const double y = height - bottom - high * i / 4;
-    out += words(x + (at_left ? -6 : 6), y + 4, anchor, fmt::format("{:.4g}", most * i / 4));
-  }
-  const double middle = top + high / 2;
-  const double at = at_left ? 20 : width - 16;
-  return out + words(at, middle, "middle", name,
-                     fmt::format(" fill=\"{}\" transform=\"rotate(-90 {} {:.1f})\"", colour, at, middle));
+  return field.title(title, 28, 16) + field.across(across, field.height - 14);
 }
 
 std::string nothing(const std::string& title, const std::string& why) {
-  return words(left, 28, "start", title, " font-size=\"16\"") + words(width / 2, height / 2, "middle", why);
+  return field.title(title, 28, 16) + field.nothing(why);
 }
 
 std::string activity_figure(const trace& t, const activity& a) {
   const std::string title = fmt::format("busy workers (filled) and joins that could go on (line): {}", t.file);
   if (a.span.end <= a.span.begin) return nothing(title, "nothing ran");
   const auto workers = static_cast<double>(t.ranks.size());
-  const double most_ready = round_up(*std::max_element(a.ready.begin(), a.ready.end()));
-  const double step = wide / static_cast<double>(a.busy.size());
-  std::string area = fmt::format("{:.1f},{:.1f} ", left, height - bottom);
-  std::string path;
+  const double most_ready = tobi_plot::round_up(*std::max_element(a.ready.begin(), a.ready.end()));
+  const auto bins = static_cast<double>(a.busy.size());
+  std::string area = fmt::format("{:.1f},{:.1f} ", field.left, field.floor());
+  std::vector<tobi_plot::point> path;
   for (std::size_t b = 0; b < a.busy.size(); ++b) {
-    const double x = left + step * static_cast<double>(b);
-    const double y = height - bottom - high * std::min(1.0, a.busy[b] / workers);
-    area += fmt::format("{:.2f},{:.1f} {:.2f},{:.1f} ", x, y, x + step, y);
-    path += fmt::format("{:.2f},{:.1f} ", x + step / 2, height - bottom - high * a.ready[b] / most_ready);
+    const auto at = static_cast<double>(b);
+    const double y = field.y(std::min(1.0, a.busy[b] / workers));
+    area += fmt::format("{:.2f},{:.1f} {:.2f},{:.1f} ", field.x(at / bins), y, field.x((at + 1) / bins), y);
+    path.push_back({field.x((at + 0.5) / bins), field.y(a.ready[b] / most_ready)});
   }
-  area += fmt::format("{:.1f},{:.1f}", left + wide, height - bottom);
-  const auto seconds = static_cast<double>(a.span.end - a.span.begin);
+  area += fmt::format("{:.1f},{:.1f}", field.end(), field.floor());
+  const auto span_ns = static_cast<double>(a.span.end - a.span.begin);
   std::string out = frame(title, "time since the first run began");
   out += fmt::format("<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"0.6\"/>\n", area, colours[2]);
-  out += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\"/>\n", path, colours[3]);
+  out += tobi_plot::polyline(path, colours[3], 1.5);
   for (int i = 0; i <= 4; ++i) {
-    out += words(left + wide * i / 4, height - bottom + 20, "middle", time_text(seconds * i / 4));
+    out += words(field.x(i / 4.0), field.floor() + 20, "middle", time_text(span_ns * i / 4));
   }
-  return out + scale(left, "end", workers, "busy workers", colours[2]) +
-         scale(width - right, "start", most_ready, "ready outstanding joins", colours[3]);
+  return out + field.scale(true, workers, "busy workers", colours[2]) +
+         field.scale(false, most_ready, "ready outstanding joins", colours[3]);
 }
 
 // Darker is more, by the logarithm. Many workers share a cell, so that the picture stays one.
@@ -101,16 +75,17 @@ std::string steals_figure(const trace& t, const activity& a) {
     s.bytes += c.bytes;
     most = std::max(most, s.ok);
   }
-  const double side = std::min(wide, high) / static_cast<double>(cells);
+  const double side = std::min(field.wide(), field.high()) / static_cast<double>(cells);
   std::string out = frame(title, share == 1 ? "victim" : fmt::format("victim ({} workers a cell)", share));
   for (std::size_t thief = 0; thief < cells; ++thief) {
-    const double y = top + side * static_cast<double>(thief);
-    if (cells <= 16 || thief % 8 == 0) out += words(left - 6, y + side / 2 + 4, "end", std::to_string(thief * share));
+    const double y = field.top + side * static_cast<double>(thief);
+    if (cells <= 16 || thief % 8 == 0)
+      out += words(field.left - 6, y + side / 2 + 4, "end", std::to_string(thief * share));
     for (std::size_t victim = 0; victim < cells; ++victim) {
       const pair_count& s = sums[thief * cells + victim];
-      const double x = left + side * static_cast<double>(victim);
+      const double x = field.left + side * static_cast<double>(victim);
       if (thief == 0 && (cells <= 16 || victim % 8 == 0)) {
-        out += words(x + side / 2, height - bottom + 18, "middle", std::to_string(victim * share));
+        out += words(x + side / 2, field.floor() + 18, "middle", std::to_string(victim * share));
       }
       if (s.ok == 0) continue;
       const double depth = std::log1p(static_cast<double>(s.ok)) / std::log1p(static_cast<double>(most));
@@ -123,8 +98,7 @@ std::string steals_figure(const trace& t, const activity& a) {
       }
     }
   }
-  return out + words(30, top + high / 2, "middle", "thief",
-                     fmt::format(" transform=\"rotate(-90 30 {:.1f})\"", top + high / 2));
+  return out + field.upwards(30, "thief");
 }
 
 struct bar {
@@ -136,15 +110,16 @@ struct bar {
 std::string bars(const std::string& title, const std::string& across, const std::string& up,
                  const std::vector<bar>& all, double most, const char* colour) {
   std::string out = frame(title, across);
-  const double step = wide / static_cast<double>(all.size());
+  const tobi_plot::axis high = tobi_plot::axis::linear(most);
+  const double step = field.wide() / static_cast<double>(all.size());
   const std::size_t every = (all.size() + 11) / 12;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const double x = left + step * static_cast<double>(i);
-    const double tall = high * std::min(1.0, all[i].value / most);
-    out += box(x + step * 0.05, height - bottom - tall, step * 0.9, tall, colour, all[i].title);
-    if (i % every == 0) out += words(x + step / 2, height - bottom + 18, "middle", all[i].label);
+    const double x = field.left + step * static_cast<double>(i);
+    const double y = field.y(std::min(1.0, high.share(all[i].value)));
+    out += box(x + step * 0.05, y, step * 0.9, field.floor() - y, colour, all[i].title);
+    if (i % every == 0) out += words(x + step / 2, field.floor() + 18, "middle", all[i].label);
   }
-  return out + scale(left, "end", most, up, grey);
+  return out + field.scale(true, most, up, tobi_plot::axis_colour);
 }
 
 std::string utilisation_figure(const trace& t, const activity& a) {
@@ -175,7 +150,8 @@ std::string latency_figure(const trace& t, const activity& a) {
                    fmt::format("{} steals of {} to {}", a.latency[p], time_text(std::ldexp(1.0, static_cast<int>(p))),
                                time_text(std::ldexp(1.0, static_cast<int>(p) + 1)))});
   }
-  return bars(title, "from here to twice that", "steals", all, round_up(static_cast<double>(most)), colours[0]);
+  return bars(title, "from here to twice that", "steals", all, tobi_plot::round_up(static_cast<double>(most)),
+              colours[0]);
 }
 
 std::string phases_figure(const trace& t, const activity& a) {
@@ -191,8 +167,8 @@ std::string phases_figure(const trace& t, const activity& a) {
   all.push_back({"rest", std::max(0.0, rest) / 1000, fmt::format("rest: {}", time_text(std::max(0.0, rest)))});
   all.push_back({"all", a.steal_ns / 1000, fmt::format("all: {}", time_text(a.steal_ns))});
   const double most = a.steal_ns / 1000;
-  return bars(title, "part of the steal", "microseconds", all, most < 1 ? std::max(most, 1e-3) : round_up(most),
-              colours[1]);
+  return bars(title, "part of the steal", "microseconds", all,
+              most < 1 ? std::max(most, 1e-3) : tobi_plot::round_up(most), colours[1]);
 }
 
 }  // namespace
@@ -203,7 +179,7 @@ std::string figure(std::string_view name, const trace& t, const activity& a) {
                            : name == "utilisation" ? utilisation_figure(t, a)
                            : name == "latency"     ? latency_figure(t, a)
                                                    : phases_figure(t, a);
-  return tobi_plot::document(width, height, body);
+  return tobi_plot::document(field.width, field.height, body);
 }
 
 }  // namespace tobi_report

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the time of workers goes to in programs on global memory: figure 9 of the SC 2023 paper, a bar a run.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tobi-report: what traces and results say, for people, for programs, and as a page.
 #include <fmt/format.h>
 
@@ -29,8 +30,7 @@ struct arguments {
 
 arguments parse(int argc, char** argv) {
   arguments a;
-  std::string names;
-  for (const std::string_view n : figure_names) names.append(names.empty() ? "" : ", ").append(n);
+  const std::string names = fmt::format("{}", fmt::join(figure_names, ", "));
   CLI::App app("What traces (TOBI_TRACE) and the lines of tobi-bench, tobi-perf and tobi-info --json say.",
                "tobi-report");
   app.add_option("files", a.files, "traces and files of --json lines");

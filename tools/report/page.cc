@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page: one file of HTML with its figures inside.
 #include <fmt/format.h>
 

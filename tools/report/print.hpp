@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is said on the terminal, and the page.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time in leaves of coarse programs (tobi-bench ramp): a row a setting, a column a shape, the first run of a job and
 // the median of the further ones.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lines that tobi-bench, tobi-perf and tobi-info print with --json, and lines that this tool makes of traces:
 // objects whose fields are looked up by name, so that a program which is new needs nothing here.
 #pragma once

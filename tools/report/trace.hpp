@@ -1,4 +1,5 @@
-// A file of TOBI_TRACE (libcore/job/trace_file.hpp has the format), read line by line and checked: what is not whole,
+// SPDX-License-Identifier: Apache-2.0
+// A file of TOBI_TRACE (libcore/trace/trace_file.hpp has the format), read line by line and checked: what is not whole,
 // or does not agree with itself, is refused with one sentence.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cilksort on global memory (SC'23, figure 1): quarters are sorted by tasks, then merged by tasks; a merge halves the
 // longer input and looks for the place in the other one. Below the cutoff a leaf checks out what it needs and is
 // serial. The figure's four sorts and two merges are two pairs here: a pair is merged as soon as it is sorted, and who

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fibonacci numbers without a cutoff: nothing but forks and joins. fib(n) forks fib(n + 1) - 1 times.
 #include <tobi/task.hpp>
 

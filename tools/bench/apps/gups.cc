@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random updates (HPC Challenge's RandomAccess): table[r mod n] ^= r for the numbers r of a shift register, r' = 2r mod
 // x^64 + x^2 + x + 1 over GF(2). As HPCC has it, updates race, and one in a hundred may be lost. Tasks have no such
 // races to allow: here updates are made in lots, and each lot in two steps. Leaves make their numbers and put them in

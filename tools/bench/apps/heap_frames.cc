@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fibonacci numbers as X10's work stealing compiles them by default (live-frame stealing, figure 2): before each async
 // the state of the call is saved in frames of the heap, one for the function, its finish, the finish's body and the
 // async, linked by `up`; what a call computes goes to its caller's frame. The frames come from a free list, which is as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The degrees of an R-MAT graph: its edges are sorted by where they begin, rows follow, and the vertices are counted by
 // the power of two that their degree reaches.
 #include <array>

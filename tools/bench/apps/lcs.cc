@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The length of the longest common subsequence of two random strings of bytes (CLUSTER 2022, figures 10 and 11): blocks
 // of the table as futures, split recursively down to blocks of C x C cells, in the dependence of a wavefront. A future
 // of an inner block gives three futures of its quarters, one of a leaf the cells along its bottom and its right side.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of the longest common subsequence: its strings, one block of it, and the whole of it row by row.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parallel loops (CLUSTER 2022, figure 5). PFor: K loops of N iterations, one after the other, each a recursive binary
 // fork-join. RecPFor: at each level of a binary recursion, such loops over what is left, as in quicksort. An iteration
 // is some rounds of multiply-adds, calibrated to a duration. Both answer how many iterations were run.

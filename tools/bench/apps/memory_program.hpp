@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The programs on global memory, as what runs them sees them: phases, each a root task, over memory that all processes
 // allocate before. Each program is compiled twice (variant.hpp).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All ways to place n queens on an n x n board: a task for each queen placed. Without a cutoff, unless one is asked
 // for: the last rows of a board can be searched without tasks. Boards are three bit masks.
 #include <bit>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PageRank on an R-MAT graph, pulled along the edges that come in: rank(v) = (1 - d + d lost) / n + d sum rank(u) /
 // degree(u), where vertices without edges lose theirs to all. A fixed number of iterations. The graph is built in
 // rows twice: once for the degrees, once turned, for the edges that come in.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // R-MAT graphs (Chakrabarti, Zhan and Faloutsos, SDM 2004) with the parameters of Graph500: 2^scale vertices, each edge
 // in a quarter of the matrix of probabilities 0.57, 0.19, 0.19, 0.05, level by level. Edge i depends on the seed and i
 // alone, so any task can make it. Vertices are renamed, for the heavy ones to lie anywhere; loops and edges that come

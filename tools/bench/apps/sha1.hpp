@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SHA-1 (FIPS 180-4) of a message of up to 55 bytes, which is one block: all that the UTS benchmark's random numbers
 // need.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // STREAM's four loops on arrays in global memory: copy c = a, scale b = s c, add c = a + b, triad a = b + s c.
 #include <cmath>
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trees of the Unbalanced Tree Search benchmark (Olivier et al., LCPC 2006): what a node is, and how many children
 // it has. Every node carries a SHA-1 state, from which its number of children follows, and its children's states.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unbalanced tree search: visits every node of a tree whose shape nobody knows before. A task for each node but the
 // last of its siblings; many siblings are split in halves first, so that a thief gets half of what is left.
 #include <tobi/task.hpp>

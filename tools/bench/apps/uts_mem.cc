@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UTS-Mem (SC'23, section 6.3): the tree of uts in global memory. It is built by tasks, each node by whoever runs the
 // task, in that worker's memory; then traversed by chasing addresses; then freed, by whoever comes by. A node is its
 // number of children and their addresses: all that a traversal knows of it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every program is compiled twice from one source: with tasks (namespace parallel), and with TOBI_ELIDE, which leaves
 // the plain serial program (namespace elided).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // oneTBB's parallel_invoke, without a cutoff, as the program with tobi::spawn has none.
 #include <tbb/global_control.h>
 #include <tbb/parallel_invoke.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenMP tasks, without a cutoff, as the program with tobi::spawn has none.
 #include <chrono>
 

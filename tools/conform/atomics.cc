@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// Atomics: uniqueness, exactness, the claimed scope, guards.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "tools/conform/rules.hpp"
+
+namespace tobi::conformance {
+
+namespace {
+
+using transports::amo_scope;
+using transports::op;
+
+constexpr std::uint64_t most_rounds = 20000;
+
+// All ranks add to one word of rank 0: no two may find the same value, and none may be lost.
+std::string fetch_add_gives_each_value_once(stage& s) {
+  std::uint64_t old = 0;
+  if (!s.fabric.caps().fetch_add) {
+    return s.done(s.next(), s.add(s.next(), 0, 1, &old)) == status::unsupported
+               ? ""
+               : "unclaimed, but not answered unsupported";
+  }
+  s.word(0) = 0;
+  s.fence();
+  std::string bad;
+  std::uint64_t before = 0;
+  const std::uint64_t rounds = s.rounds(most_rounds);
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    if (s.done(0, s.add(0, 0, 1, &old)) != status::ok) return "fetch_add failed";
+    if (i > 0 && old <= before) bad = "a value came twice or went back";
+    before = old;
+  }
+  s.fence();
+  if (s.rank() == 0 && s.word(0) != rounds * static_cast<std::uint64_t>(s.size())) bad = "additions were lost";
+  s.fence();
+  return bad;
+}
+
+// Every rank marks the values that it found, in a table on rank 0 that nobody else touches if values are unique.
+std::string fetch_add_is_unique_among_ranks(stage& s) {
+  if (!s.fabric.caps().fetch_add) return "skip: fetch_add is not claimed";
+  constexpr std::uint64_t table = 4096;
+  const std::uint64_t each = s.rounds(2000);
+  for (std::uint64_t i = 0; i <= each * static_cast<std::uint64_t>(s.size()); ++i) s.word(table + 8 * i) = 0;
+  s.word(0) = 0;
+  s.fence();
+  for (std::uint64_t i = 0; i < each; ++i) {
+    std::uint64_t mine = 0;
+    std::uint64_t already = 0;
+    if (s.done(0, s.add(0, 0, 1, &mine)) != status::ok) return "fetch_add failed";
+    if (s.done(0, s.add(0, table + 8 * mine, 1, &already)) != status::ok) return "fetch_add failed";
+    if (already != 0) return "two ranks found the value " + std::to_string(mine);
+  }
+  s.fence();
+  return "";
+}
+
+// compare_swap as a lock around a plain get and put. The lock is given back by another one: a fabric may write a word
+// back also where the comparison fails (Soft-RoCE's does), and a put to it may fall in between and be lost.
+std::string compare_swap_excludes(stage& s) {
+  std::uint64_t old = 0;
+  if (!s.fabric.caps().compare_swap) {
+    return s.done(s.next(), s.swap(s.next(), 0, 0, 1, &old)) == status::unsupported
+               ? ""
+               : "unclaimed, but not answered unsupported";
+  }
+  const std::uint64_t each = s.turns(2000);
+  s.word(0) = s.word(64) = 0;
+  s.fence();
+  for (std::uint64_t i = 0; i < each; ++i) {
+    for (;;) {
+      if (s.done(0, s.swap(0, 0, 0, 1, &old)) != status::ok) return "compare_swap failed";
+      if (old == 0) break;
+      s.wait_a_turn();  // whoever holds the lock may need a poll of this rank to give it back
+    }
+    std::uint64_t value = 0;
+    if (s.done(0, s.get(0, 64, &value, 8)) != status::ok) return "get failed";
+    ++value;
+    if (s.done(0, s.put(0, 64, &value, 8)) != status::ok) return "put failed";
+    if (s.done(0, s.swap(0, 0, 1, 0, &old)) != status::ok) return "compare_swap failed";
+    if (old != 1) return "the lock was not held by its holder";
+  }
+  s.fence();
+  const bool right = s.rank() != 0 || s.word(64) == each * static_cast<std::uint64_t>(s.size());
+  s.fence();
+  return right ? "" : "two ranks held the lock at once";
+}
+
+// The owner adds with its own CPU while the others add through the transport.
+std::string the_owner_s_cpu_may_take_part(stage& s) {
+  const auto& caps = s.fabric.caps();
+  if ((caps.scope != amo_scope::none) != (caps.fetch_add || caps.compare_swap))
+    return "a scope, and no atomics, or none";
+  if (caps.scope != amo_scope::host || !caps.fetch_add) return "skip: scope host is not claimed";
+  const std::uint64_t rounds = s.rounds(most_rounds);
+  s.word(0) = 0;
+  s.fence();
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    std::uint64_t old = 0;
+    if (s.rank() == 0) {
+      std::atomic_ref(s.word(0)).fetch_add(1, std::memory_order_relaxed);
+    } else if (s.done(0, s.add(0, 0, 1, &old)) != status::ok) {
+      return "fetch_add failed";
+    }
+  }
+  s.fence();
+  const bool right = s.rank() != 0 || s.word(0) == rounds * static_cast<std::uint64_t>(s.size());
+  s.fence();
+  return right ? "" : "additions of the owner or of a peer were lost";
+}
+
+// Each rank adds to, and swaps, a word of its own through the fabric. Once that is complete its CPU must find it: an
+// owner looks at such words by loads, in every scope.
+std::string the_owner_s_cpu_sees_what_is_complete(stage& s) {
+  if (!s.fabric.caps().fetch_add || !s.fabric.caps().compare_swap) return "skip: atomics are not claimed";
+  const std::uint64_t rounds = s.rounds(most_rounds);
+  s.word(0) = 0;
+  s.fence();
+  const std::atomic_ref word(s.word(0));
+  std::string bad;
+  for (std::uint64_t i = 0; i < rounds && bad.empty(); ++i) {
+    std::uint64_t old = 0;
+    if (s.done(s.rank(), s.add(s.rank(), 0, 1, &old)) != status::ok) return "fetch_add failed";
+    if (word.load(std::memory_order_acquire) != 2 * i + 1) bad = "a load of the CPU missed a completed fetch_add";
+    if (old != 2 * i) bad = "a fetch_add answered another value than was there";
+    if (s.done(s.rank(), s.swap(s.rank(), 0, 2 * i + 1, 2 * i + 2, &old)) != status::ok) return "compare_swap failed";
+    if (word.load(std::memory_order_acquire) != 2 * i + 2) bad = "a load of the CPU missed a completed compare_swap";
+  }
+  s.fence();
+  // The same of a peer's atomics: what has told that they are complete comes behind them.
+  constexpr std::size_t told = 4096;
+  s.word(0) = s.word(told) = 0;
+  s.fence();
+  const std::atomic_ref tells(s.word(told));
+  const std::uint64_t turns = s.turns(2000);
+  for (std::uint64_t i = 1; i <= turns; ++i) {
+    std::uint64_t old = 0;
+    if (s.done(s.next(), s.add(s.next(), 0, 1, &old)) != status::ok) return "fetch_add failed";
+    if (s.done(s.next(), s.put(s.next(), told, &i, 8)) != status::ok) return "put failed";
+    while (tells.load(std::memory_order_acquire) < i) s.wait_a_turn();
+    if (word.load(std::memory_order_acquire) < i) bad = "a load of the CPU missed a peer's completed fetch_add";
+  }
+  s.fence();
+  return bad;
+}
+
+// A claim and a read in one chain: who wins the claim reads what was written before it.
+std::string a_get_behind_a_compare_swap_is_after_it(stage& s) {
+  if (!s.fabric.caps().compare_swap || !s.fabric.caps().chain) return "skip: chains with compare_swap are not claimed";
+  if (s.size() < 2) return "skip: it takes two ranks";
+  s.word(0) = s.word(64) = 0;
+  s.fence();
+  std::string bad;
+  const std::uint64_t turns = s.turns(3000);
+  if (s.rank() == 0) {
+    for (std::uint64_t i = 1; i <= turns; ++i) {
+      std::atomic_ref(s.word(64)).store(i, std::memory_order_relaxed);
+      // Odd: there to be claimed. The word is the atomics' alone, where a CPU's store is not one of them.
+      std::uint64_t old = 0;
+      if (s.fabric.caps().scope == amo_scope::host) {
+        std::atomic_ref(s.word(0)).store(2 * i + 1, std::memory_order_release);
+      } else if (s.done(0, s.swap(0, 0, 2 * (i - 1), 2 * i + 1, &old)) != status::ok || old != 2 * (i - 1)) {
+        return "the owner's compare_swap failed";
+      }
+      while (std::atomic_ref(s.word(0)).load(std::memory_order_acquire) != 2 * i) s.wait_a_turn();
+    }
+  } else if (s.rank() == 1) {
+    for (std::uint64_t i = 1; i <= turns;) {
+      std::uint64_t old = 0;
+      std::uint64_t value = 0;
+      const op both[] = {s.swap(0, 0, 2 * i + 1, 2 * i, &old), s.get(0, 64, &value, 8)};
+      if (s.done(0, both) != status::ok) return "chain failed";
+      if (old != 2 * i + 1) continue;
+      if (value < i) bad = "the get behind a successful claim read an older value";
+      ++i;
+    }
+  }
+  s.fence();
+  return bad;
+}
+
+// The steal word's protocol in small: an owner that shows indices, and peers that take them, all by compare-and-swap on
+// one word {top:32, split:32}; each index must be taken once. The owner uses its CPU where the scope allows it.
+std::string owner_and_thieves_share_a_word(stage& s) {
+  if (!s.fabric.caps().compare_swap) return "skip: compare_swap is not claimed";
+  if (s.size() < 2) return "skip: it takes two ranks";
+  const std::uint64_t indices = s.turns(2000);
+  constexpr std::uint64_t table = 4096;  // on rank 0: how often an index was taken
+  const bool by_cpu = s.fabric.caps().scope == amo_scope::host;
+  s.word(0) = 0;
+  for (std::uint64_t i = 0; i < indices; ++i) s.word(table + 8 * i) = 0;
+  s.fence();
+  std::string bad;
+  std::uint64_t seen = 0;
+  std::uint64_t found = 0;
+  const std::uint64_t one = 1;
+  while (bad.empty()) {
+    if (s.rank() == 0) {
+      seen = std::atomic_ref(s.word(0)).load(std::memory_order_acquire);
+    } else if (s.done(0, s.get(0, 0, &seen, 8)) != status::ok) {
+      return "get failed";
+    }
+    const std::uint64_t top = seen >> 32;
+    const std::uint64_t split = seen & 0xffff'ffff;
+    if (top == indices) break;
+    if (s.rank() == 0) {
+      if (split == indices || split - top >= 2) {
+        s.wait_a_turn();
+      } else if (by_cpu) {
+        std::atomic_ref(s.word(0)).compare_exchange_strong(seen, seen + 1);
+      } else if (s.done(0, s.swap(0, 0, seen, seen + 1, &found)) != status::ok) {
+        return "the owner's compare_swap failed";
+      }
+    } else if (top != split) {
+      if (s.done(0, s.swap(0, 0, seen, seen + (std::uint64_t{1} << 32), &found)) != status::ok)
+        return "a thief's failed";
+      if (found != seen) continue;
+      std::uint64_t before = 0;
+      if (s.done(0, s.get(0, table + 8 * top, &before, 8)) != status::ok) return "get failed";
+      if (before != 0) bad = "index " + std::to_string(top) + " was taken twice";
+      if (s.done(0, s.put(0, table + 8 * top, &one, 8)) != status::ok) return "put failed";
+    }
+  }
+  s.fence();
+  for (std::uint64_t i = 0; s.rank() == 0 && i < indices; ++i) {
+    if (s.word(table + 8 * i) != 1) bad = "index " + std::to_string(i) + " was lost";
+  }
+  s.fence();
+  return bad;
+}
+
+// A guard lets a transport stop behind a compare_swap that failed, and changes nothing else.
+std::string a_guard_stops_only_what_it_guards(stage& s) {
+  if (!s.fabric.caps().compare_swap || !s.fabric.caps().chain) return "skip: chains with compare_swap are not claimed";
+  const std::uint64_t value = 77;
+  for (int round = 0; round < 200; ++round) {
+    for (std::size_t at = 0; at < 64; at += 8) s.word(at) = 5;
+    s.fence();
+    std::uint64_t old[3] = {};
+    op won = s.swap(s.next(), 0, 5, 6, &old[0]);
+    op lost = s.swap(s.next(), 16, 4, 6, &old[1]);
+    op guarded = s.swap(s.next(), 32, 4, 6, &old[2]);
+    won.guard = guarded.guard = true;
+    const op behind_won[] = {won, s.put(s.next(), 8, &value, 8)};
+    const op behind_lost[] = {lost, s.put(s.next(), 24, &value, 8)};
+    const op behind_guard[] = {guarded, s.put(s.next(), 40, &value, 8)};
+    for (const auto& chain : {behind_won, behind_lost, behind_guard}) {
+      if (s.done(s.next(), std::span(chain, 2)) != status::ok) return "chain failed";
+    }
+    s.fence();
+    std::string bad;
+    if (old[0] != 5 || s.word(0) != 6) bad = "a compare_swap with a guard did not swap";
+    if (s.word(8) != value) bad = "the operation behind a guard that held was not executed";
+    if (old[1] != 5 || s.word(16) != 5) bad = "a compare_swap that failed has changed its word";
+    if (s.word(24) != value) bad = "a compare_swap without a guard has stopped its chain";
+    if (old[2] != 5 || s.word(32) != 5) bad = "a guard that failed answered a wrong value";
+    if (s.word(40) != 5 && s.word(40) != value) bad = "the word behind a guard that failed is neither old nor new";
+    s.fence();
+    if (!bad.empty()) return bad;
+  }
+  return "";
+}
+
+std::string atomics_need_no_poll_of_the_target(stage& s) {
+  s.word(0) = 7;
+  if (!s.fabric.caps().passive_amo) {
+    if (s.size() < 2 || !s.fabric.caps().fetch_add) return "skip: passive_amo is not claimed";
+    std::uint64_t old = 0;
+    return "skip: passive_amo is not claimed; " + std::to_string(s.done_during_naps(s.add(1, 0, 1, &old))) + " of " +
+           std::to_string(stage::naps) + " additions were complete while the target slept";
+  }
+  s.fence();
+  std::string bad;
+  if (s.rank() == 0) {
+    std::uint64_t old = 0;
+    if (s.done(s.next(), s.add(s.next(), 0, 1, &old)) != status::ok || old != 7) bad = "fetch_add did not complete";
+  }
+  s.sleep_until_all();
+  return bad;
+}
+
+constexpr rule rules[] = {
+    {"fetch-add-exact", fetch_add_gives_each_value_once},
+    {"fetch-add-unique", fetch_add_is_unique_among_ranks},
+    {"compare-swap-excludes", compare_swap_excludes},
+    {"amo-scope-host", the_owner_s_cpu_may_take_part},
+    {"amo-seen-by-the-cpu", the_owner_s_cpu_sees_what_is_complete},
+    {"claim-then-get", a_get_behind_a_compare_swap_is_after_it},
+    {"owner-and-thieves", owner_and_thieves_share_a_word},
+    {"chain-guard", a_guard_stops_only_what_it_guards},
+    {"passive-amo", atomics_need_no_poll_of_the_target},
+};
+
+}  // namespace
+
+std::span<const rule> atomic_rules() { return rules; }
+
+}  // namespace tobi::conformance

@@ -1,39 +1,53 @@
-# The tests, by kind. Every file of these folders is one; `make check` runs all of them (see .ci/check).
-unit_sources   := $(sort $(wildcard tests/unit/*_test.cc))
-unit_names     := $(patsubst tests/unit/%.cc,%,$(unit_sources))
-unit_programs  := $(addprefix $(OUT)/tests/,$(unit_names))
+# SPDX-License-Identifier: Apache-2.0
+# The tests, by kind. Every file of these folders is one; `make check` runs all of them (see tools/make/check). Those of jobs start
+# whole jobs; those of unit start none.
+unit_sources    := $(sort $(wildcard tests/unit/*_test.cc))
+job_sources     := $(sort $(wildcard tests/jobs/*_test.cc))
+unit_programs   := $(patsubst tests/unit/%.cc,$(OUT)/tests/%,$(unit_sources))
+job_programs    := $(patsubst tests/jobs/%.cc,$(OUT)/tests/%,$(job_sources))
 thread_programs := $(filter %_threads_test,$(unit_programs))
-# What a sanitizer may look at: not the tests that switch stacks or fork whole jobs, which it does not understand.
-# Nor millions of hashes, which take long and touch no memory of ours.
-plain_programs := $(filter-out %/uts_test %/task_test %/bootstrap_test %_job_test,$(unit_programs))
-test_programs  := $(unit_programs)
+# What a sanitizer may look at: not jobs, whose tasks switch stacks, which it does not understand. Nor millions of hashes, which take
+# long and touch no memory of ours.
+plain_programs := $(filter-out %/uts_test,$(unit_programs))
+test_programs  := $(unit_programs) $(job_programs)
 
 # Without assertions' knowledge of strings, GCC 12 thinks that one of gtest's may be unset.
 flags_tests_unit := -Wno-maybe-uninitialized
+flags_tests_jobs := $(flags_tests_unit)
 
-$(OUT)/tests/uts_test: $(OUT)/obj/tests/unit/uts_test.o $(OUT)/obj/tools/bench/trees.o $(OUT)/obj/tools/bench/answers.o $(LIB)
+# What all of them parse is parsed once.
+test_objects := $(call objects,$(unit_sources) $(job_sources))
+# What programs make of the headers at each -O is for tests/apps/fork_programs.sh; here -O3 only takes longer to compile.
+ifeq ($(MODE),release)
+$(test_objects): private CXXFLAGS += -O1
+endif
+$(call parsed_once,tests,tests/parsed_once.hpp,$(test_objects),$(if $(filter release,$(MODE)),-O1) $(flags_tests_unit))
+
+$(OUT)/tests/uts_test: $(OUT)/obj/tests/unit/uts_test.o $(OUT)/obj/tools/bench/trees.o $(OUT)/obj/tools/bench/answers.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main -lfmt)
 # What threads of one process share needs no transport: little is built again for the thread sanitizer.
+shared_rooms      := base trace net deque task sched
 shared_by_threads := $(OUT)/lib/libshared-by-threads.a
-$(shared_by_threads): $(call objects,$(filter arch/% alloc/% libcore/base/% libcore/task/%,$(lib_sources))) $(OUT)/obj/alloc/jemalloc.o
-	@mkdir -p $(@D)
-	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar crs $@ $^
-$(thread_programs): $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(shared_by_threads)
-	$(Q)mkdir -p $(@D) && printf '  %-5s %s\n' LINK $@ && $(CXX) $(LDFLAGS) -o $@ $^ $(LIBS) -lgtest -lgtest_main
-$(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(LIB)
+$(shared_by_threads): $(call objects,$(filter arch/% alloc/% $(shared_rooms:%=libcore/%/%) transports/nap.cc,$(lib_units))) $(OUT)/obj/alloc/jemalloc.o FORCE
+	$(call made,AR,rm -f $@ && ar crs $@ $(filter %.o,$^))
+$(thread_programs): $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(shared_by_threads) FORCE
+	$(call made,LINK,$(CXX) $(LDFLAGS) -o $@ $(filter-out FORCE,$^) $(LIBS) -lgtest -lgtest_main)
+$(filter-out $(thread_programs) %/uts_test,$(unit_programs)): $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(LIB) FORCE
+	$(call link,-lgtest -lgtest_main)
+$(job_programs): $(OUT)/tests/%: $(OUT)/obj/tests/jobs/%.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main)
 
 # Programs that tests/perf/run measures with.
-perf_test_programs := $(OUT)/tests/perf/checkout $(OUT)/tests/perf/std_sort
-$(perf_test_programs): $(OUT)/tests/perf/%: $(OUT)/obj/tests/perf/%.o $(LIB)
+perf_test_programs := $(OUT)/tests/perf/checkout $(OUT)/tests/perf/std_sort $(OUT)/tests/perf/start
+$(perf_test_programs): $(OUT)/tests/perf/%: $(OUT)/obj/tests/perf/%.o $(LIB) FORCE
 	$(call link)
 
-.PHONY: plain-tests thread-tests list-tests softroce-shell
+.PHONY: perf-tests plain-tests thread-tests list-tests softroce-shell
+perf-tests: $(perf_test_programs)
 plain-tests: $(plain_programs)
 thread-tests: $(thread_programs)
 list-tests:
-	@printf '%s\n' $(if $(filter asan,$(MODE)),$(plain_programs),$(if $(filter tsan,$(MODE)),$(thread_programs),$(unit_programs)))
+	@printf '%s\n' $(if $(filter asan,$(MODE)),$(plain_programs),$(if $(filter tsan,$(MODE)),$(thread_programs),$(test_programs)))
 
 # A shell in the guest in which verbs programs run without RDMA hardware (see tests/softroce/guest).
 softroce-shell:

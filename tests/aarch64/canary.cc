@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process that takes another canary while functions are running: they, those of other threads, and those that are
 // called later must all end well. Built with a canary in every function, and without any library but the C and C++
 // ones.

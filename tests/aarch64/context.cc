@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The context switch alone, without a runtime: built for this machine and for AArch64, where it runs under qemu-user.
 // The two hooks that the assembly calls are played by this program.
 #include "arch/context.hpp"
@@ -48,14 +49,14 @@ registers2 sum_words(std::uint64_t w0, handle*, const task_type*, std::uint64_t 
   for (int i = 0; i < 20; ++i) d = d * 1.01;
   return {w0 + 10 * w1 + 100 * w2 + 1000 * w3, 77};
 }
-constexpr task_type sum_type{&sum_words, 0, 16};
+constexpr task_type sum_type{&sum_words, 0, 16, 32};
 
 // Child stealing has the fork call something else in the child's place.
 bool exchange_type = false;
 registers2 nothing(std::uint64_t, handle*, const task_type*, std::uint64_t, std::uint64_t, std::uint64_t) {
   return {5, 6};
 }
-constexpr task_type nothing_type{&nothing, 0, 0};
+constexpr task_type nothing_type{&nothing, 0, 0, 0};
 
 // Many values live across the fork, so that every callee-saved register, and the stack, has something to lose.
 bool values_survive(std::uint64_t seed) {

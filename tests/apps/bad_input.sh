@@ -1,8 +1,8 @@
-#!/bin/sh
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Every mistake in the arguments is one sentence on standard error, nothing on standard output, and status 2. The sentence
 # names what was wrong.
-set -u
-. "$(dirname "$0")/rules.inc"
+. "$(dirname "$0")/../harness.inc"
 
 refused() {  # words that the sentence has, arguments or settings
   words=$1

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A libfabric that goes wrong where WRONG says, and is the real one (REAL is its path) everywhere else. tobi-info must
 // survive each of its ways.
 #include <dlfcn.h>

@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # tobi-bench cilksort gives a sorted array: serially, in mapped memory, over fabrics, with every policy; and sizes of the global
 # memory that do not fit together are one sentence.
-set -u
-: "${BIN:=build/release/bin}"
-for name in $(env | sed -n 's/^\(TOBI_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$name"; done
-failed=0
+. "$(dirname "$0")/../harness.inc"
+
 sorts() {  # RULE ENVIRONMENT... -- ARGUMENTS...
-  local rule=$1 env=() said; shift
+  local words=$1 env=()
+  shift
   while [ "$1" != -- ]; do env+=("$1"); shift; done; shift
-  said=$(env "${env[@]}" timeout 60 "$BIN/tobi-bench" cilksort --verify --json "$@" 2>&1)
-  if [ $? -eq 0 ] && [[ $said == *'"verified":true'* ]]; then echo "ok - $rule"; else echo "not ok - $rule"; echo "$said" | head -3; failed=1; fi
+  run 60 "${env[@]}" "$bench" cilksort --verify --json "$@"
+  all "$words" '[ $status -eq 0 ]' 'says "\"verified\":true"'
 }
 refuses() {  # RULE WORDS ENVIRONMENT...
-  local rule=$1 words=$2 said status; shift 2
-  said=$(env "$@" timeout 60 "$BIN/tobi-bench" cilksort --n 1000 --workers 1 2>&1); status=$?
-  if [ $status -eq 2 ] && [[ $said == *"$words"* ]] && [ "$(echo "$said" | wc -l)" -eq 1 ]; then echo "ok - $rule"; else echo "not ok - $rule ($status)"; echo "$said" | head -3; failed=1; fi
+  local words=$1 sentence=$2
+  shift 2
+  run 60 "$@" "$bench" cilksort --n 1000 --workers 1
+  all "$words" '[ $status -eq 2 ]' 'complains "$sentence"' '[ "$(wc -l <"$err")" -eq 1 ]' '[ ! -s "$out" ]'
 }
 sorts 'the serial elision sorts' -- --serial --n 100000 --cutoff 100
 sorts 'one worker sorts' -- --workers 1 --n 100000 --cutoff 100
@@ -28,11 +29,12 @@ done
 sorts 'two nodes sort over libfabric' TOBI_NODES=2 TOBI_TRANSPORT=ofi 'TOBI_OFI_PROVIDER=tcp;ofi_rxm' -- --workers 2 --n 100000 --cutoff 4000
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 launched() {  # RULE ENVIRONMENT... -- LAUNCHER...
-  local rule=$1 env=() said; shift
+  local words=$1 env=()
+  shift
   while [ "$1" != -- ]; do env+=("$1"); shift; done; shift
-  if ! command -v "$1" >/dev/null; then echo "skip - $rule: there is no $1"; return; fi
-  said=$(env "${env[@]}" timeout 60 "$@" "$BIN/tobi-bench" cilksort --n 100000 --cutoff 2000 --verify --json 2>&1)
-  if [ $? -eq 0 ] && [[ $said == *'"verified":true'* ]]; then echo "ok - $rule"; else echo "not ok - $rule"; echo "$said" | head -3; failed=1; fi
+  if ! command -v "$1" >/dev/null; then skip "$words: there is no $1"; return; fi
+  run 60 "${env[@]}" "$@" "$bench" cilksort --n 100000 --cutoff 2000 --verify --json
+  all "$words" '[ $status -eq 0 ]' 'says "\"verified\":true"'
 }
 for nodes in 1 2; do
   launched "four workers on $nodes nodes sort over Open MPI" TOBI_NODES=$nodes TOBI_TRANSPORT=mpi TOBI_BOOTSTRAP=mpi -- mpirun.openmpi --oversubscribe -n 4
@@ -46,4 +48,4 @@ refuses 'a block that is no power of two is refused' 'is not a power of two' TOB
 refuses 'a sub-block larger than a block is refused' 'is more than a block' TOBI_SUB_BLOCK_SIZE=128K
 refuses 'a cache smaller than a block is refused' 'is less than a block' TOBI_CACHE_SIZE=32K
 refuses 'a policy that there is not is refused' 'one of none, write_through' TOBI_CACHE_POLICY=lazy
-exit $failed
+finish

@@ -1,10 +1,9 @@
-#!/bin/sh
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # gdb walks a stack through forks: every level of a recursion of tasks is in the backtrace, down to the root.
-set -u
-: "${ROOT:=$PWD}" "${OUT:=build/release}"
-if ! command -v gdb >/dev/null; then echo "skip - gdb: not installed"; exit 0; fi
-work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
-cat >"$work/deep.cc" <<'END'
+. "$(dirname "$0")/../harness.inc"
+if ! command -v gdb >/dev/null; then skip "gdb: not installed"; finish; fi
+cat >"$folder/deep.cc" <<'END'
 #include <tobi/tobi.hpp>
 [[gnu::noinline]] long bottom(long n) { asm volatile("" : "+r"(n)); return n; }
 [[gnu::noinline]] long level(long n) {
@@ -17,8 +16,9 @@ int main(int argc, char** argv) {
   return tobi::run([] { return level(20); }) == 21 ? 0 : 1;
 }
 END
-${CXX:-g++} -std=c++20 -O1 -g -I"$ROOT/libcore/include" "$work/deep.cc" -o "$work/deep" "$ROOT/$OUT/lib/libtobi.a" -lhwloc -lpthread -ldl -lm || { echo "not ok - the program builds"; exit 1; }
-TOBI_WORKERS=1 gdb -q -batch -ex 'break bottom' -ex run -ex backtrace "$work/deep" >"$work/log" 2>&1
-levels=$(grep -cE '^#[0-9]+ .* in level|^#[0-9]+ +level' "$work/log")
-if [ "$levels" = 21 ]; then echo "ok - the backtrace shows all 21 levels"; else echo "not ok - the backtrace shows $levels levels of 21"; tail -40 "$work/log"; exit 1; fi
-if grep -q tobi_enter_root "$work/log"; then echo "ok - and ends at the root"; else echo "not ok - it does not reach the root"; tail -5 "$work/log"; exit 1; fi
+run 200 "$CXX" -std=c++20 -O1 -g -I"$ROOT/libcore/include" "$folder/deep.cc" -o "$folder/deep" "$ROOT/$OUT/lib/libtobi.a" -lhwloc -lpthread -ldl -lm ||
+  { not_ok "the program builds"; finish; }
+run 120 TOBI_WORKERS=1 gdb -q -batch -ex 'break bottom' -ex run -ex backtrace "$folder/deep"
+equal "the backtrace shows all 21 levels" "$(grep -cE '^#[0-9]+ .* in level|^#[0-9]+ +level' "$out")" 21
+rule "and ends at the root" says tobi_enter_root
+finish

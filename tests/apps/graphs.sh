@@ -1,8 +1,8 @@
-#!/bin/sh
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Loops and futures: known answers on 1, 2 and 4 workers, over shared memory and between nodes, with each deque; and what is said
 # about an ideal machine.
-set -u
-. "$(dirname "$0")/rules.inc"
+. "$(dirname "$0")/../harness.inc"
 
 right() {  # the rule's end, answer, settings and arguments
   rule=$1 answer=$2
@@ -27,7 +27,7 @@ for app in "pfor --n 256 --m 1:1280" "recpfor --n 64 --m 1:1984" "lcs --n 2048 -
   if run 20 TOBI_TRANSPORT=ofi "TOBI_OFI_PROVIDER=tcp;ofi_rxm" "$bench" fib --n 5 --workers 2; then
     right "${app%%:*} between two nodes over ofi" "${app##*:}" TOBI_NODES=2 TOBI_TRANSPORT=ofi "TOBI_OFI_PROVIDER=tcp;ofi_rxm" "$bench" ${app%%:*} --workers 4
   else
-    echo "skip - ${app%%:*} over ofi: $(tail -n 1 "$err")"
+    skip "${app%%:*} over ofi: $(tail -n 1 "$err")"
   fi
 done
 

@@ -1,6 +1,6 @@
-#!/bin/sh
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # tobi-bench gups loses no update, in any kind of job.
-set -u
 . "$(dirname "$0")/memory.inc"
 everywhere gups '--n 64K' '--n 16K' '--n 16K'
 right 'gups dealt in pages' $small TOBI_NODES=2 TOBI_TRANSPORT=sim "$bench" gups --n 16K --chunk 4K --workers 4

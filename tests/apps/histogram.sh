@@ -1,6 +1,6 @@
-#!/bin/sh
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # tobi-bench histogram counts the degrees that the graph's generator makes, in every kind of job.
-set -u
 . "$(dirname "$0")/memory.inc"
 everywhere histogram '--scale 13' '--scale 10' '--scale 10'
 right 'histogram dealt in pages' $small TOBI_NODES=2 TOBI_TRANSPORT=sim "$bench" histogram --scale 10 --chunk 4K --workers 4

@@ -1,7 +1,7 @@
-#!/bin/sh
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The measurements that compare: their numbers are there, their answers right, and what is no time is within its bounds.
-set -u
-. "$(dirname "$0")/rules.inc"
+. "$(dirname "$0")/../harness.inc"
 number='[0-9][0-9.e+-]*'
 
 for workers in 1 2 4; do

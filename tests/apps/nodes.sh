@@ -1,8 +1,8 @@
-#!/bin/sh
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The workers of one machine as two nodes, or four: every path between nodes, over each provider of libfabric that is here
 # and over the simulated fabric. With SECONDS_EACH (0) seconds for each row a row runs as often as it fits, once at least.
-set -u
-. "$(dirname "$0")/rules.inc"
+. "$(dirname "$0")/../harness.inc"
 each_ms=$((${SECONDS_EACH:-0} * 1000))
 now_ms() { date +%s%3N; }
 
@@ -41,7 +41,7 @@ for name in 'tcp' 'tcp;ofi_rxm' shm sockets; do
   if run 20 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER="$name" "$bench" fib --n 5 --workers 2; then
     providers="$providers $name"
   else
-    echo "skip - provider $name: $(tail -n 1 "$err")"
+    skip "provider $name: $(tail -n 1 "$err")"
   fi
 done
 
@@ -56,10 +56,10 @@ for provider in $providers; do
     # The same as tcp;ofi_rxm, found by its short name.
     tcp) row ofi tcp auto auto 2 steal_word $tree; continue ;;
   esac
-  for server in auto inline thread worker; do
+  for server in auto inline ${WHOLE:+thread} worker; do
     row ofi "$provider" $server auto 2 steal_word $tree
     [ $server = auto ] || [ $server = thread ] && row ofi "$provider" $server thread 2 steal_word $tree
-    row ofi "$provider" $server auto 2 the $tree
+    [ $server = auto ] || { [ $server = worker ] && [ -n "${WHOLE:-}" ]; } || [ "$each_ms" -ne 0 ] && row ofi "$provider" $server auto 2 the $tree
   done
   row ofi "$provider" auto auto 2 steal_word $fib
   row ofi "$provider" inline thread 2 the $fib
@@ -93,8 +93,8 @@ refused 'TOBI_TRANSPORT=self cannot be used: it serves a job of one worker' 4 TO
 refused 'TOBI_AMO_SERVER=bad is not one of auto, native, inline, thread, worker' 4 TOBI_AMO_SERVER=bad
 refused 'TOBI_OFI_PROGRESS=bad is not one of auto, manual, thread' 4 TOBI_OFI_PROGRESS=bad
 
-refused 'node 1 has only rank 2; start two workers or more a node' 3 TOBI_AMO_SERVER=worker TOBI_NODES=2 TOBI_TRANSPORT=ofi
-refused 'node 0 has only rank 0; start two workers or more a node' 1 TOBI_AMO_SERVER=worker TOBI_TRANSPORT=ofi
+refused 'node 1 has only rank 2; start two workers or more per node' 3 TOBI_AMO_SERVER=worker TOBI_NODES=2 TOBI_TRANSPORT=ofi
+refused 'node 0 has only rank 0; start two workers or more per node' 1 TOBI_AMO_SERVER=worker TOBI_TRANSPORT=ofi
 
 # Who serves is said; where nobody needs to, too.
 run 20 TOBI_LOG=info TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_AMO_SERVER=worker TOBI_STATS=1 "$bench" fib --n 20 --workers 6

@@ -1,7 +1,7 @@
-#!/bin/sh
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What tobi-bench prints: a table for people, one JSON object a run for programs, progress on a terminal only.
-set -u
-. "$(dirname "$0")/rules.inc"
+. "$(dirname "$0")/../harness.inc"
 number='-\{0,1\}[0-9][0-9.e+-]*'
 
 run 60 "$bench" fib --n 20 --workers 2 --repeat 3 --warmup 2 --json
@@ -39,7 +39,7 @@ if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
   run 60 script -qec "$bench uts -t 1 -a 3 -d 10 -b 4 -r 19 -g 20 --workers 2 --progress" /dev/null
   all "--progress shows the nodes on a terminal" '[ $status -eq 0 ]' 'says "tasks .*M nodes"' 'says "4130071"'
 else
-  echo "skip - --progress on a terminal: no script(1) here, or no pseudo-terminal for it"
+  skip "--progress on a terminal: no script(1) here, or no pseudo-terminal for it"
 fi
 run 60 "$bench" --help
 all "--help names the programs" '[ $status -eq 0 ]' silent 'says "^  fib"' 'says "^  btc"' 'says "^  uts"' \

@@ -1,6 +1,6 @@
-#!/bin/sh
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # tobi-bench pagerank gives the ranks that a serial program gives, in every kind of job.
-set -u
 . "$(dirname "$0")/memory.inc"
 everywhere pagerank '--scale 12' '--scale 9 --iterations 3' '--scale 9 --iterations 3'
 right 'pagerank dealt in pages' $small TOBI_NODES=2 TOBI_TRANSPORT=sim "$bench" pagerank --scale 9 --iterations 3 --chunk 4K --workers 4

@@ -1,7 +1,7 @@
-#!/bin/sh
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # tobi-bench peers: every peer in every repeat, in turn, with right answers.
-set -u
-. "$(dirname "$0")/rules.inc"
+. "$(dirname "$0")/../harness.inc"
 number='[0-9][0-9.e+-]*'
 
 run 120 "$bench" peers fib --n 20 --workers 2 --repeat 3 --json

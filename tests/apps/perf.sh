@@ -1,8 +1,8 @@
-#!/bin/sh
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # tobi-perf: every operation gives a table and lines for programs, and every mistake ends with one sentence. No time is
 # asserted: how long things take is the machine's business.
-set -u
-. "$(dirname "$0")/rules.inc"
+. "$(dirname "$0")/../harness.inc"
 perf=$BIN/tobi-perf
 operations="get put amo-faa amo-cas put-notify chain rate bw steal barrier"
 few="-n 400 -w 10"
@@ -93,7 +93,7 @@ fi
 if [ -n "$parser" ]; then
   all "the plots are well-formed XML" 'eval "$parser" "$folder/plot.svg" "$folder/empty.svg" "$folder/point.svg"'
 else
-  echo "skip - the plots are well-formed XML: neither xmllint nor python3 is here"
+  skip "the plots are well-formed XML: neither xmllint nor python3 is here"
 fi
 
 # --- mistakes ---

@@ -1,8 +1,8 @@
-#!/bin/sh
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # tobi-bench ramp: every shape runs with every scheduler and deque, on one node and on two, and its lines are JSON that
-# tobi-report has a table of. No time is asserted: tests/unit/coarse_programs_job_test.cc does that.
-set -u
-. "$(dirname "$0")/rules.inc"
+# tobi-report has a table of. No time is asserted: tests/jobs/coarse_programs_job_test.cc does that.
+. "$(dirname "$0")/../harness.inc"
 number='[0-9][0-9.e+-]*'
 shapes="tree parallel_for parallel_invoke finish promises burst pair"
 

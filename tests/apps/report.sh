@@ -1,7 +1,7 @@
-#!/bin/sh
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # tobi-report: figures, a page, lines for programs; and every input that is not what it should be is one sentence.
-set -u
-. "$(dirname "$0")/rules.inc"
+. "$(dirname "$0")/../harness.inc"
 report=$BIN/tobi-report
 trace=$folder/t.json
 results=$folder/r.jsonl

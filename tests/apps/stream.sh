@@ -1,6 +1,6 @@
-#!/bin/sh
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # tobi-bench stream leaves in its arrays what its four loops make, in every kind of job.
-set -u
 . "$(dirname "$0")/memory.inc"
 everywhere stream '--n 300000' '--n 60000' '--n 60000'
 right 'stream dealt in pages' $small TOBI_NODES=2 TOBI_TRANSPORT=sim "$bench" stream --n 60000 --chunk 4K --workers 4

@@ -1,8 +1,8 @@
-#!/bin/sh
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # TOBI_TRACE: the file is JSON whose tracks are named and whose intervals nest, it agrees with what the job counted, it says what it lost,
 # clocks of two nodes are brought together, and a job that does not end well leaves no file that looks whole.
-set -u
-. "$(dirname "$0")/rules.inc"
+. "$(dirname "$0")/../harness.inc"
 report=$BIN/tobi-report
 trace=$folder/trace.json
 counts='[.steals_ok, .steals_failed, .outstanding_joins]'
@@ -21,7 +21,7 @@ if command -v jq >/dev/null; then
   echo '{"traceEvents":[{"ph":"X","tid":1,"ts":0,"dur":5},{"ph":"X","tid":1,"ts":3,"dur":4}]}' | jq -e "$nests | not" >"$out" 2>"$err"
   verdict $? "intervals that overlap are noticed"
 else
-  echo "skip - traces by jq: not installed"
+  skip "traces by jq: not installed"
 fi
 
 checked() {  # what, then settings and arguments of tobi-bench
@@ -64,7 +64,7 @@ fi
 if run 20 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm' "$bench" fib --n 5 --workers 2; then
   checked "two nodes, ofi" TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm' "$bench" uts --tree T1 --workers 4
 else
-  echo "skip - two nodes, ofi: $(tail -n 1 "$err")"
+  skip "two nodes, ofi: $(tail -n 1 "$err")"
 fi
 
 checked "a small ring" TOBI_TRACE_SIZE=4K "$bench" btc --depth 12 --iter 2 --workers 4 --repeat 1
@@ -78,7 +78,7 @@ if command -v mpirun.openmpi >/dev/null && run 20 mpirun.openmpi --allow-run-as-
   run 60 mpirun.openmpi --allow-run-as-root --oversubscribe -n 1 env TOBI_TRACE="$trace" "$bench" fib --n 25 : -n 1 "$bench" fib --n 25
   all "what rank 0 was told holds for all" "[ \$status -eq 0 ]" "[ -s \"\$trace\" ]" "[ \"\$(grep -c thread_name \"\$trace\")\" -eq 2 ]"
 else
-  echo "skip - a setting of rank 0 alone: mpirun cannot start a job here"
+  skip "a setting of rank 0 alone: mpirun cannot start a job here"
 fi
 
 # Mistakes, before anything runs.
@@ -91,6 +91,17 @@ for size in 1 -1 x; do
   run 20 TOBI_TRACE_SIZE=$size "$bench" fib --n 5
   all "refused: TOBI_TRACE_SIZE=$size" '[ $status -eq 2 ]' '[ "$(wc -l < "$err")" -eq 1 ]' 'complains "TOBI_TRACE_SIZE=$size is not a size"'
 done
+
+# Somebody puts a link in the place of the file that the job will write.
+rm -f "$trace"
+: >"$folder/others"
+TOBI_TRACE="$trace" "$bench" fib --n 38 --workers 2 >"$out" 2>"$err" &
+first=$!
+sleep 0.4
+ln -s "$folder/others" "$trace.part"
+wait $first
+status=$?
+all "a link in its place is not followed" '[ $status -eq 0 ]' '[ ! -s "$folder/others" ]' '[ ! -L "$trace" ]' '[ -s "$trace" ]'
 
 # A job that is killed.
 rm -f "$trace"

@@ -1,6 +1,6 @@
-#!/bin/sh
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # tobi-bench uts-mem finds in memory the tree that it built, in every kind of job.
-set -u
 . "$(dirname "$0")/memory.inc"
 everywhere uts-mem '-t 1 -a 3 -d 7 -b 4 -r 19' '-t 1 -a 3 -d 5 -b 4 -r 19' '-t 1 -a 3 -d 4 -b 4 -r 19'
 right 'uts-mem on a binomial tree' TOBI_NODES=2 TOBI_TRANSPORT=sim "$bench" uts-mem -t 0 -b 200 -q 0.2 -m 4 -r 42 --workers 4

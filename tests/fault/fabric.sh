@@ -1,21 +1,15 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What goes wrong while a job runs over a network: two nodes on this machine (TOBI_NODES=2), four workers, libfabric's providers.
-# TRIES (5) kills for each provider; SEED may be given.
-set -u
-: "${BIN:=build/release/bin}" "${TRIES:=5}" "${SEED:=$$}"
-for name in $(env | sed -n 's/^\(TOBI_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$name"; done
+# TRIES (3, WHOLE: 5) kills for each provider; SEED may be given.
+. "$(dirname "$0")/../harness.inc"
+: "${TRIES:=$([ -n "${WHOLE:-}" ] && echo 5 || echo 3)}" "${SEED:=$$}"
 RANDOM=$SEED
 echo "seed $SEED"
 exec 2>/dev/null  # where bash would announce each job that was killed
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=$folder/out err=$folder/err
-bench=$BIN/tobi-bench
-failed=0
-good() { echo "ok - $1"; }
-wrong() { echo "not ok - $1 (seed $SEED): $2"; sed 's/^/# /' "$err" "$out" | head -n 8; failed=1; }
+wrong() { not_ok "$1 (seed $SEED): $2"; }
 now_ms() { local t=$EPOCHREALTIME; echo $((10#${t/./} / 1000)); }
-alive() { local p; for p in "$@"; do [ -e "/proc/$p/stat" ] && [ "$(awk '{print $3}' "/proc/$p/stat")" != Z ] && return 0; done; return 1; }
+alive() { local p; for p in "$@"; do [[ $(awk '{print $3}' "/proc/$p/stat") == [^Z] ]] && return 0; done; return 1; }
 right() { grep -q "\"result\":$1,\"verified\":true" "$out" && [ ! -s "$err" ]; }
 # Starts the bench with four workers; `all` are its processes, rank 0 first.
 start() {  # provider, arguments
@@ -34,7 +28,7 @@ killed() {  # provider, which try
   if ! kill -9 "${all[victim]}"; then wrong "$rule" "there was nobody to kill"; kill -9 "$first"; wait "$first"; return; fi
   begin=$(now_ms)
   while alive "${all[@]}"; do
-    if [ $(($(now_ms) - begin)) -gt 1000 ]; then wrong "$rule" "still alive after a second"; kill -9 "${all[@]}"; break; fi
+    if [ $(($(now_ms) - begin)) -gt 10000 ]; then wrong "$rule" "still alive after ten seconds"; kill -9 "${all[@]}"; break; fi
     sleep 0.01
   done
   wait "$first"; status=$?
@@ -55,17 +49,17 @@ stopped() {  # provider
   sleep 2
   alive "${all[@]}" || { wrong "$rule" "the job ended meanwhile"; return; }
   kill -CONT "$victim"
-  ( sleep 60; kill -9 "$first" ) & local guard=$!
+  ( sleep 60; kill -9 "$first" ) >/dev/null 2>&1 & local guard=$!
   wait "$first"; status=$?
   kill $guard; wait $guard
-  if [ $status -eq 0 ] && right 4130071; then good "$rule"; else wrong "$rule" "status $status"; fi
+  if [ $status -eq 0 ] && right 4130071; then ok "$rule"; else wrong "$rule" "status $status"; fi
 }
 
 faults() {  # provider
   local status
   TOBI_WRAP=fault TOBI_FAULT=again=1000 start "$1" btc --depth 19 --iter 1 --verify
   wait "$first"; status=$?
-  if [ $status -eq 0 ] && right 1048575; then good "after 1,000 refused posts the result over $1 is right"
+  if [ $status -eq 0 ] && right 1048575; then ok "after 1,000 refused posts the result over $1 is right"
   else wrong "after 1,000 refused posts the result over $1 is right" "status $status"; fi
   local after
   for after in 0 5; do
@@ -73,35 +67,56 @@ faults() {  # provider
     wait "$first"; status=$?
     local rule="a peer that is lost after $after operations over $1 ends the job with its rank"
     if [ $status -eq 0 ] || [ $status -ge 124 ]; then wrong "$rule" "status $status"
-    elif grep -q 'cannot reach rank 1 over .*ofi.* (.*peer_lost); the job ends' "$err"; then good "$rule"
+    elif grep -q 'cannot reach rank 1 over .*ofi.* (.*peer_lost); the job ends' "$err"; then ok "$rule"
     else wrong "$rule" "it does not say so"; fi
   done
 }
 
+# libfabric's shm provider keeps a file PID:UID:NUMBER in /dev/shm for every endpoint, and cannot remove it when its process is
+# killed. Whoever is left of a job does.
+files_of_the_dead() {
+  local file pid
+  for file in /dev/shm/[0-9]*:"$(id -u)":*; do
+    pid=${file##*/} pid=${pid%%:*}
+    [ ! -e "$file" ] || [ -d "/proc/$pid" ] || echo "$file"
+  done
+}
+leaves_nothing() {
+  local how rule left
+  left=$(files_of_the_dead)
+  if [ -z "$left" ]; then ok "the killed workers over shm have left nothing in /dev/shm"
+  else wrong "the killed workers over shm have left nothing in /dev/shm" "$left"; fi
+  for how in "KILL 0" "KILL 3" "TERM 0" "TERM 2" "SEGV 0" "SEGV 1" "ABRT 1"; do
+    rule="SIG${how% *} to rank ${how#* } over shm leaves nothing in /dev/shm"
+    start shm uts --tree T1L
+    sleep 1
+    family
+    if [ ! -e "/dev/shm/${all[${how#* }]}:$(id -u):0" ]; then wrong "$rule" "there was no file to begin with"; fi
+    kill -"${how% *}" "${all[${how#* }]}"
+    for _ in $(seq 500); do alive "${all[@]}" || break; sleep 0.01; done
+    if alive "${all[@]}"; then wrong "$rule" "the job has not ended"; kill -9 "${all[@]}"; fi
+    wait "$first"
+    left=$(files_of_the_dead)
+    if [ -z "$left" ]; then ok "$rule"; else wrong "$rule" "$left"; fi
+  done
+  TOBI_WRAP=fault TOBI_FAULT=lose=1@100 start shm uts --tree T1
+  wait "$first"
+  left=$(files_of_the_dead)
+  if [ -z "$left" ]; then ok "a job that ends itself over shm leaves nothing in /dev/shm"
+  else wrong "a job that ends itself over shm leaves nothing in /dev/shm" "$left"; fi
+}
+
 for provider in 'tcp;ofi_rxm' shm; do
   start "$provider" fib --n 10
-  wait "$first" || { echo "skip - provider $provider: $(tail -n 1 "$err")"; continue; }
-  before=$failed
+  wait "$first" || { skip "provider $provider: $(tail -n 1 "$err")"; continue; }
+  before=$(failures)
   for i in $(seq 1 "$TRIES"); do killed "$provider" "$i"; done
-  [ $failed -ne "$before" ] || good "$TRIES kills of a worker over $provider: others gone within a second, one message with the rank"
+  [ "$(failures)" != "$before" ] || ok "$TRIES kills of a worker over $provider: others gone, one message with the rank"
   stopped "$provider"
   faults "$provider"
-  # libfabric's shm provider keeps a file PID:UID:NUMBER in /dev/shm for every endpoint. It removes them when an endpoint is
-  # closed and when its process gets a signal that it handles, and cannot when the process is killed. So files of killed
-  # workers stay, 8 MB each at most, until the next job opens this provider: its workers remove what belongs to no process.
-  if [ "$provider" = shm ]; then
-    start shm fib --n 10
-    wait "$first"
-    left=
-    for file in /dev/shm/[0-9]*:"$(id -u)":*; do
-      pid=${file##*/} pid=${pid%%:*}
-      [ ! -e "$file" ] || [ -d "/proc/$pid" ] || left="$left $file"
-    done
-    if [ -z "$left" ]; then good "the next job over shm leaves nothing of killed workers in /dev/shm"
-    else wrong "the next job over shm leaves nothing of killed workers in /dev/shm" "$left"; fi
-  fi
+  [ "$provider" != shm ] || leaves_nothing
 done
 sleep 0.2
 family
-if ! alive "${all[@]}"; then good "no process is left"; else wrong "no process is left" "${all[*]}"; fi
-exit $failed
+if ! alive "${all[@]}"; then ok "no process is left"; else wrong "no process is left" "${all[*]}"; fi
+finish

@@ -1,38 +1,35 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # A job is one program to its shell: what signals do to it, and which status it has.
-set -u
-: "${BIN:=build/release/bin}"
-err=$(mktemp); trap 'rm -f "$err"' EXIT
-failed=0
-check() { if [ "$2" = "$3" ]; then echo "ok - $1"; else echo "not ok - $1: $2, not $3"; sed 's/^/  | /' "$err"; failed=1; fi; }
+. "$(dirname "$0")/../harness.inc"
 
 # A process group of its own, as a shell's job has; Ctrl-C reaches all of it.
-start() { env --default-signal=INT,QUIT setsid "$BIN/tobi-bench" uts --tree T1L --workers 3 >/dev/null 2>"$err" </dev/null & first=$!; sleep 0.3; }
+start() { env --default-signal=INT,QUIT setsid "$bench" uts --tree T1L --workers 3 >/dev/null 2>"$err" </dev/null & first=$!; sleep 0.3; }
 ended() { wait $first 2>/dev/null; status=$?; sleep 0.2; left=$(pgrep -g "$first" | wc -l); }
 
 start; kill -INT -- "-$first"; ended
-check "Ctrl-C ends the job with status 130" $status 130
-check "Ctrl-C leaves no process" "$left" 0
-check "Ctrl-C says nothing" "$(cat "$err")" ""
+equal "Ctrl-C ends the job with status 130" $status 130
+equal "Ctrl-C leaves no process" "$left" 0
+equal "Ctrl-C says nothing" "$(cat "$err")" ""
 
 start; kill -TERM $first; ended
-check "SIGTERM to the first process ends the job with status 143" $status 143
-check "SIGTERM leaves no process" "$left" 0
-check "SIGTERM says nothing" "$(cat "$err")" ""
+equal "SIGTERM to the first process ends the job with status 143" $status 143
+equal "SIGTERM leaves no process" "$left" 0
+equal "SIGTERM says nothing" "$(cat "$err")" ""
 
 start; child=$(awk '{print $1}' "/proc/$first/task/$first/children"); kill -SEGV "$child"; ended
-check "a crash of a worker gives the status of its signal" $status 139
-check "a crash of a worker leaves no process" "$left" 0
-check "a crash of a worker is one message" "$(grep -c 'was killed by signal 11 (SIGSEGV)' "$err")" 1
+equal "a crash of a worker gives the status of its signal" $status 139
+equal "a crash of a worker leaves no process" "$left" 0
+equal "a crash of a worker is one message" "$(grep -c 'was killed by signal 11 (SIGSEGV)' "$err")" 1
 
 start; kill -ABRT $first; ended
-check "a crash of rank 0 gives the status of its signal" $status 134
-check "a crash of rank 0 leaves no process" "$left" 0
-check "a crash of rank 0 is one message" "$(grep -c 'rank 0 .*was killed by signal 6 (SIGABRT)' "$err")" 1
+equal "a crash of rank 0 gives the status of its signal" $status 134
+equal "a crash of rank 0 leaves no process" "$left" 0
+equal "a crash of rank 0 is one message" "$(grep -c 'rank 0 .*was killed by signal 6 (SIGABRT)' "$err")" 1
 
 # Two jobs side by side know nothing of each other.
-"$BIN/tobi-bench" uts --tree T1 --workers 2 --verify >/dev/null 2>"$err" & one=$!
-"$BIN/tobi-bench" uts --tree T1 --workers 2 --verify >/dev/null 2>>"$err" & two=$!
+"$bench" uts --tree T1 --workers 2 --verify >/dev/null 2>"$err" & one=$!
+"$bench" uts --tree T1 --workers 2 --verify >/dev/null 2>>"$err" & two=$!
 wait $one; a=$?; wait $two; b=$?
-check "two jobs at once are both right" "$a $b" "0 0"
-exit $failed
+equal "two jobs at once are both right" "$a $b" "0 0"
+finish

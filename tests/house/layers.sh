@@ -1,56 +1,71 @@
 #!/usr/bin/env bash
-# Who may include whom, where vendor headers may appear, and how long the files that everybody reads may be. Each layer's rule is
-# first tried on a line that breaks it, so that a rule that finds nothing is noticed.
-set -u
-cd "${ROOT:-$PWD}"
-failed=0
-say() { if [ -z "$2" ]; then echo "ok - $1"; else echo "not ok - $1"; echo "$2" | head -5; failed=1; fi; }
+# SPDX-License-Identifier: Apache-2.0
+# What includes what, where vendor headers may appear, and how long the files that everybody reads may be. Each rule is first
+# tried on a line that breaks it, so that a rule that finds nothing is noticed.
+. "$(dirname "$0")/../harness.inc"
 sources() { git ls-files -- "$@" 2>/dev/null | grep -E '\.(cc|hpp|S)$'; }
 
-# includes FOLDER...: lines FILE:LINE:#include "..." of the project's own headers
-includes() { sources "$@" | xargs -r grep -nE '^#include ["<](arch|alloc|bootstrap|transports|libcore|tests|tools|tobi)/' /dev/null; }
-# allowed PATTERN: drops the lines whose header is allowed
-allowed() { grep -vE "#include [\"<]($1)"; }
+# The folders of the library, from the ground up. Each includes itself and what stands below it.
+floors='libcore/include libcore/base arch alloc transports bootstrap libcore/trace libcore/net libcore/deque libcore/task libcore/pgas libcore/sched libcore/job'
+# Of these some need not know each other though one stands above: FOLDER/BELOW.
+strangers='alloc/arch bootstrap/arch bootstrap/alloc bootstrap/transports transports/alloc libcore/trace/transports libcore/pgas/libcore/deque libcore/sched/libcore/pgas'
 
+# includes: lines FILE:LINE:#include "..." of the project's own headers, in the files named
+includes() { xargs -r grep -nE '^#include ["<](arch|alloc|bootstrap|transports|libcore|tests|tools|tobi)/' /dev/null | sed 's|#include "tobi/|#include "libcore/include/tobi/|'; }
+# uphill: of such lines, those that include what does not stand below
+uphill() {
+  awk -v floors="$floors" -v strangers="$strangers" '
+    function folder(path,   i) { for (i = 1; i <= n; i++) if (index(path, floor[i] "/") == 1) return i; return 0 }
+    BEGIN { n = split(floors, floor, " "); m = split(strangers, pair, " "); for (i = 1; i <= m; i++) apart[pair[i]] = 1 }
+    {
+      split($0, at, ":"); split($0, quoted, "\""); from = folder(at[1]); to = folder(quoted[2])
+      if (from != 0 && (to == 0 || to > from || (floor[from] "/" floor[to]) in apart)) print
+    }'
+}
+for planted in 'libcore/base/x.cc:1:#include "libcore/task/x.hpp"' 'libcore/job/x.cc:1:#include "tools/x.hpp"' 'libcore/sched/x.cc:1:#include "libcore/pgas/x.hpp"'; do
+  echo "$planted" | uphill | grep -q . || not_ok "the order of folders allows ${planted#*:1:} in ${planted%%:*}"
+done
+nothing 'each folder of the library includes what stands below it' "$(sources $floors | includes | uphill)"
+
+# circle: of such lines, the files that include each other in a circle
+circle() { sed -E 's/^([^:]*):.*"([^"]*)".*/\1 \2/; s/^([^:]*):.*<([^>]*)>.*/\1 \2/' | tsort 2>&1 >/dev/null | sed 's/^tsort: -: //; s/^tsort: //'; }
+printf 'a.hpp:1:#include "b.hpp"\nb.hpp:1:#include "a.hpp"\n' | circle | grep -q . || not_ok 'a circle of two files is not seen'
+nothing 'no files include each other in a circle' "$(sources arch alloc bootstrap transports libcore tools tests | includes | circle)"
+
+# allowed PATTERN: drops the lines whose header is allowed
+allowed() { grep -vE "#include [\"<](libcore/include/)?($1)"; }
 layer() {  # NAME PATTERN FOLDER...
   local name=$1 pattern=$2; shift 2
-  printf 'x.cc:1:#include "libcore/job/nowhere.hpp"\n' | allowed "$pattern" | grep -q . || { echo "not ok - the rule for $name allows everything"; failed=1; }
-  say "$name includes what it may" "$(includes "$@" | allowed "$pattern")"
+  printf 'x.cc:1:#include "libcore/job/nowhere.hpp"\n' | allowed "$pattern" | grep -q . || not_ok "the rule for $name allows everything"
+  nothing "$name includes what it may" "$(sources "$@" | includes | allowed "$pattern")"
 }
-layer arch 'arch/' arch
-layer base 'arch/|libcore/base/' libcore/base
-layer bootstrap 'bootstrap/|libcore/base/' bootstrap
-layer transports 'transports/|libcore/base/|arch/' transports
-layer alloc 'alloc/|libcore/base/|arch/|transports/transport.hpp' alloc
-layer task 'libcore/task/|alloc/|libcore/base/|arch/|transports/transport.hpp|tobi/' libcore/task
-layer pgas 'libcore/pgas/|alloc/|libcore/base/|arch/|transports/transport.hpp|tobi/' libcore/pgas
-layer 'public headers' 'tobi/' libcore/include
 layer 'examples' 'tobi/' tools/examples
-layer 'tobi-perf' 'tobi/|tools/perf/|tools/plot/|transports/(transport|meeting).hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/perf
-layer 'tobi-info' 'tools/info/|transports/(transport|meeting|route/route|wrap/wrap).hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/info
+layer 'tobi-perf' 'tobi/|tools/perf/|tools/plot/|tools/samples.hpp|transports/(transport|registry|meeting).hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/perf
+layer 'tobi-info' 'tools/info/|transports/(transport|registry|meeting|route/route|decorators/wrap).hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/info
 layer 'tobi-report' 'tools/report/|tools/plot/' tools/report
 layer 'the figures' 'tools/plot/' tools/plot
-layer 'tobi-bench' 'tobi/|tools/bench/' tools/bench
+layer 'tobi-bench' 'tobi/|tools/bench/|tools/samples.hpp|libcore/base/statistics.hpp' tools/bench
 
 vendor() {  # HEADER-PATTERN FOLDER [FILES that measure the library by its own calls]
-  say "<$1> appears only in $2${3:+ and $3}" "$(sources arch alloc bootstrap transports libcore tools tests | grep -vE "^($2${3:+|$3})" | xargs -r grep -nE "#include <$1" /dev/null)"
+  nothing "<$1> appears only in $2${3:+ and $3}" "$(sources arch alloc bootstrap transports libcore tools tests | grep -vE "^($2${3:+|$3})" | xargs -r grep -nE "#include <$1" /dev/null)"
 }
 vendor 'hwloc' arch/topology.cc
 vendor 'jemalloc/' alloc/
-vendor 'infiniband/' transports/verbs/ tools/perf/raw_verbs
-vendor 'rdma/' transports/ tools/perf/raw_ofi
+vendor 'infiniband/' transports/verbs/ '(tools/perf/raw_verbs|tests/fault/failing_fabric)'
+vendor 'rdma/' transports/ '(tools/perf/raw_ofi|tests/fault/(stranger|failing_fabric))'
 vendor 'mpi.h' '(transports|bootstrap)/mpi/' tools/perf/raw_mpi
 vendor 'pmix.h' bootstrap/pmix/
+vendor 'elfutils/' libcore/job/dwarf.cc
 
-standard='algorithm|array|bit|concepts|cstddef|cstdint|cstring|functional|memory|optional|stdexcept|string|string_view|tuple|type_traits|utility'
-say 'public headers include only the standard library' "$(sources libcore/include | xargs grep -nE '^#include <' | grep -vE "#include <($standard)>")"
+standard='algorithm|array|bit|concepts|cstddef|cstdint|cstdlib|cstring|cxxabi.h|exception|functional|iterator|memory|optional|stdexcept|string|string_view|tuple|type_traits|typeinfo|utility|variant'
+nothing 'public headers include only the standard library' "$(sources libcore/include | xargs grep -nE '^#include <' | grep -vE "#include <($standard)>")"
 for limit in Makefile:120 transports/transport.hpp:200; do
   file=${limit%:*}; lines=$(wc -l <"$file")
-  say "$file has at most ${limit#*:} lines" "$([ "$lines" -le "${limit#*:}" ] || echo "$lines")"
+  nothing "$file has at most ${limit#*:} lines" "$([ "$lines" -le "${limit#*:}" ] || echo "$lines")"
 done
 if command -v clang-format >/dev/null; then
-  say 'all sources are as clang-format would have them' "$(sources arch alloc bootstrap transports libcore tools tests | grep -v '\.S$' | xargs clang-format --dry-run -Werror 2>&1 | grep error)"
+  nothing 'all sources are as clang-format would have them' "$(sources arch alloc bootstrap transports libcore tools tests | grep -v '\.S$' | xargs clang-format --dry-run -Werror 2>&1 | grep error)"
 else
-  echo 'skip - clang-format: not installed'
+  skip 'clang-format: not installed'
 fi
-exit $failed
+finish

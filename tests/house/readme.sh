@@ -1,45 +1,56 @@
 #!/usr/bin/env bash
-# README.md says what is so: its tables of settings, transports and tools are complete and right, and its program runs. Each
-# comparison is first tried on a table with a row too many and one too few, so that one that finds nothing is noticed.
-set -u
-cd "${ROOT:-$PWD}"
-: "${BIN:=build/release/bin}" "${CXX:=g++}"
-for name in $(env | sed -n 's/^\(TOBI_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$name"; done
-work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
-failed=0
-say() { if [ -z "$2" ]; then echo "ok - $1"; else echo "not ok - $1"; echo "$2" | head -5; failed=1; fi; }
+# SPDX-License-Identifier: Apache-2.0
+# README.md says what is so: its list of tools is complete, its programs run, and each rule for tasks is told as it says. The
+# table of transports in transports/README.md is complete too. Each comparison is first tried on a table with a row too many and
+# one too few, so that one that finds nothing is noticed.
+. "$(dirname "$0")/../harness.inc"
 # Lines that are in one file and not in the other.
-differ() { diff <(sort -u "$1") <(sort -u "$2") | sed -n 's/^< /only in README.md: /p; s/^> /missing in README.md: /p'; }
-printf 'a\nb\n' >"$work/one"; printf 'b\nc\n' >"$work/other"
-[ "$(differ "$work/one" "$work/other" | wc -l)" -eq 2 ] || { echo "not ok - a difference is seen in both directions"; failed=1; }
+differ() { diff <(sort -u "$1") <(sort -u "$2") | sed -n 's/^< /only in the page: /p; s/^> /missing in the page: /p'; }
+printf 'a\nb\n' >"$folder/one"; printf 'b\nc\n' >"$folder/other"
+[ "$(differ "$folder/one" "$folder/other" | wc -l)" -eq 2 ] || not_ok "a difference is seen in both directions"
 
-section() { sed -n "/^## $1\$/,/^## /p" README.md; }
-# The rows of a section's tables, their columns with tabs between, without quotes.
-rows() { section "$1" | grep '^| `' | sed 's/\\|/,/g; s/^| *//; s/ *| */\t/g; s/`//g'; }
+section() { sed -n "/^## $1\$/,/^## /p" "${2:-README.md}"; }
+# The first column of a section's tables, without quotes.
+rows() { section "$@" | grep '^| `' | sed 's/^| *`//; s/`.*//'; }
 
-"$BIN/tobi-info" --settings --json | sed 's/.*"name":"\([^"]*\)".*"default":"\([^"]*\)".*/\1\t\2/' >"$work/settings"
-[ -s "$work/settings" ] || { echo "not ok - tobi-info lists its settings"; failed=1; }
-rows Settings | cut -f 1,2 >"$work/readme"
-say "the settings and their defaults are those of settings.cc" "$(differ "$work/readme" "$work/settings")"
-sed -n 's/^ *{"\(TOBI_[A-Z_]*\)", .*/\1/p' libcore/base/settings.cc >"$work/source"
-cut -f 1 "$work/readme" >"$work/names"
-say "every row of settings.cc has a row in README.md, and the reverse" "$(differ "$work/names" "$work/source")"
-say "every setting's row says what it is for" "$(rows Settings | awk -F '\t' 'length($3) < 10 {print $1}')"
-for file in README.md libcore/DESIGN.md; do
-  say "$file names no setting that there is not" "$(grep -oE 'TOBI_[A-Z]+[A-Z_]*' "$file" | sort -u | grep -vxFf "$work/source")"
-done
+sed -n 's/^ *{"\(TOBI_[A-Z_]*\)", .*/\1/p' libcore/base/settings.cc >"$folder/source"
+[ -s "$folder/source" ] || not_ok "settings.cc lists its settings"
+nothing "no README names a setting that there is not" "$(git ls-files '*.md' | grep -v '^tools/manual/' | xargs grep -ohE 'TOBI_[A-Z]+[A-Z_]*' | sort -u |
+  grep -vxFf "$folder/source" | grep -vx TOBI_ELIDE)"  # a macro
+"$BIN/tobi-info" --no-measure --json | sed -n 's/^{"kind":"transport","name":"\([^"]*\)".*/\1/p' >"$folder/transports"
+rows Transports transports/README.md >"$folder/readme"
+nothing "the transports are those of the registry" "$(differ "$folder/readme" "$folder/transports")"
+ls "$BIN" | grep '^tobi-' >"$folder/tools"
+rows Tools | grep '^tobi-' >"$folder/readme"
+nothing "the tools are those that are built" "$(differ "$folder/readme" "$folder/tools")"
 
-"$BIN/tobi-info" --no-measure --json | sed -n 's/^{"kind":"transport","name":"\([^"]*\)".*/\1/p' >"$work/transports"
-rows Transports | cut -f 1 >"$work/readme"
-say "the transports are those of the registry" "$(differ "$work/readme" "$work/transports")"
-ls "$BIN" | grep '^tobi-' >"$work/tools"
-rows Tools | cut -f 1 | sed 's/ .*//' | grep '^tobi-' >"$work/readme"
-say "the tools are those that are built" "$(differ "$work/readme" "$work/tools")"
-say "README.md has at most 240 lines" "$(lines=$(wc -l <README.md); [ "$lines" -le 240 ] || echo "$lines")"
-say "its files and folders are there" "$(grep -oE '`(libcore|tests|tools|transports)/[a-zA-Z0-9_./]*`' README.md | tr -d '`' | while read -r path; do [ -e "$path" ] || echo "$path"; done)"
+build() { $CXX -std=c++20 -O2 -g -Wall -Wextra -Werror -Ilibcore/include "$1.cc" -o "$folder/${1##*/}" "$BIN/../lib/libtobi.a" -lhwloc -lpthread -ldl >"$folder/log" 2>&1; }
+# its SECTION EXPECTED: the program of a section builds without a warning, and prints what it says.
+its() {
+  section "$1" | sed -n '/^```cpp$/,/^```$/p' | sed '/^```/d' >"$folder/program.cc"
+  build "$folder/program"
+  nothing "the program of '$1' builds without a warning" "$([ -x "$folder/program" ] || cat "$folder/log")"
+  for nodes in 1 2; do
+    nothing "and prints $2 on $nodes of two workers each" "$(got=$(TOBI_WORKERS=$((2 * nodes)) TOBI_NODES=$nodes timeout 120 "$folder/program" 2>&1); [ "$got" = "$2" ] || echo "$got")"
+  done
+  rm -f "$folder/program"
+}
+its 'A program' 102334155
+its 'Global memory' "$(section 'Global memory' | sed -n 's|.*// prints ||p')"
 
-section 'A program' | sed -n '/^```cpp$/,/^```$/p' | sed '/^```/d' >"$work/fib.cc"
-$CXX -std=c++20 -O2 -Wall -Wextra -Werror -Ilibcore/include "$work/fib.cc" -o "$work/fib" "$BIN/../lib/libtobi.a" -lhwloc -lpthread -ldl >"$work/log" 2>&1
-say "its program builds without a warning" "$([ -x "$work/fib" ] || cat "$work/log")"
-say "and counts right" "$([ "$(TOBI_WORKERS=2 "$work/fib" 2>&1)" = 102334155 ] || echo 'another answer than fib(40)')"
-exit $failed
+# The rules: wrong.cc breaks the one whose number it is given.
+build tests/house/wrong
+nothing "the program that breaks the rules builds" "$([ -x "$folder/wrong" ] || cat "$folder/log")"
+rules=0
+while IFS= read -r line; do
+  rules=$((rules + 1))
+  number=${line%%.*} text=$(sed -nE 's/.* `([^`]*)`$/\1/p' <<<"$line")
+  migrate=$(grep -c '\\\* `' <<<"$line") global=$(grep -c '† `' <<<"$line")
+  said=$(TOBI_WORKERS=2 TOBI_DEBUG_MIGRATE=$migrate TOBI_DEBUG_GLOBAL=$global timeout 60 "$folder/wrong" "$number" 2>&1); status=$?
+  nothing "rule $number is told as it says" "$(
+    [ -n "$text" ] && grep -qF -- "$text" <<<"$said" || echo "$said"
+    case $status in 0) grep -q 'tobi: warning' <<<"$said" || echo "it ended well" ;; 1 | 2) ;; *) echo "status $status" ;; esac)"
+done < <(section 'Rules for tasks' | grep -E '^[0-9]+\. ')
+nothing "there are 17 rules, and a right program is told of none" "$([ "$rules" -eq 17 ] || echo "$rules"
+  said=$(TOBI_WORKERS=2 TOBI_DEBUG_MIGRATE=1 TOBI_DEBUG_GLOBAL=1 timeout 60 "$folder/wrong" 0 2>&1); [ $? -eq 0 ] && [ -z "$said" ] || echo "$said")"
+finish

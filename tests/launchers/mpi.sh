@@ -1,8 +1,9 @@
-#!/bin/bash
-# The transport mpi, and the exchange over MPI, with both libraries and their own launchers.
-set -u
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The transport mpi, and the exchange over MPI, with both libraries and their own launchers. WHOLE: every program with both
+# deques, and the contract with each way of atomics.
+. "$(dirname "$0")/../harness.inc"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1  # for tobi-perf, which starts mpirun itself
-. "${ROOT:?ROOT is the folder of the sources}/tests/launchers/rules.inc"
 
 run 20 TOBI_TRANSPORT=mpi "$bench" fib
 all "mpi without a launcher is an error that says what to do" '[ $status -eq 2 ]' '! says result' 'complains "no MPI launcher has started this program; start it with mpirun"'
@@ -12,11 +13,10 @@ run 20 TOBI_TRANSPORT=mpi TOBI_MPI=nonsense "$bench" fib
 all "an MPI library that is none is an error with the good names" '[ $status -eq 2 ]' 'complains "one of auto, openmpi, mpich"'
 
 conform() {  # what to call it, settings and command: each rule of the contract counts
-  local what=$1 status=0
+  local what=$1
   shift
-  timeout -k 5 200 env "$@" > "$out" 2> "$err" < /dev/null || status=$?
-  sed -n "s/^pass \(.*\)/ok - $what: \1/p; s/^fail \(.*\)/not ok - $what: \1/p" "$out"
-  grep -q '^fail' "$out" && failures=$((failures + 1))
+  run 200 "$@"
+  sed -n "s/^pass \(.*\)/ok - $what: \1/p; s/^fail \(.*\)/not ok - $what: \1/p" "$out" | relay
   all "$what: tobi-conform ends well" "[ $status -eq 0 ]" '[ "$(grep -c ^pass "$out")" -ge 20 ]'
 }
 for library in openmpi mpich; do
@@ -25,37 +25,39 @@ for library in openmpi mpich; do
     mpich) launcher=mpiexec.mpich plugin=libmpich-dev ;;
   esac
   if ! command -v "${launcher%% *}" > /dev/null || ! [ -e "$BIN/../lib/libtobi-mpi-$library.so" ]; then
-    echo "skip - $library: needs its launcher, and $plugin when Tobiuo is built"
+    skip "$library: needs its launcher, and $plugin when Tobiuo is built"
     continue
   fi
   conform "$library, software atomics" $launcher -n 2 "$BIN/tobi-conform" mpi
   [ $library = openmpi ] || conform "$library, its own atomics" TOBI_AMO_SERVER=native $launcher -n 2 "$BIN/tobi-conform" mpi
-  right=0
-  for _ in 1 2 3; do
+  right=0 times=${WHOLE:+3}
+  for _ in 1 ${WHOLE:+2 3}; do
     run 60 TOBI_NODES=2 TOBI_TRANSPORT=mpi $launcher -n 4 "$bench" uts --tree T1 --verify && says yes && right=$((right + 1))
   done
-  all "$library: T1 on two nodes of two workers, three times" '[ $right -eq 3 ]'
+  all "$library: T1 on two nodes of two workers${WHOLE:+, three times}" "[ $right -eq ${times:-1} ]"
   run 60 TOBI_TRANSPORT=mpi TOBI_LOG=info $launcher -n 2 "$bench" uts --tree T1 --verify
   all "$library: it says what was measured of one-sidedness" '[ $status -eq 0 ]' 'complains "as measured at the start, gets are"'
   for program in "fib --n 27" "btc" "nqueens --n 10"; do
-    for deque in steal_word the; do
+    for deque in steal_word ${WHOLE:+the}; do
       run 60 TOBI_NODES=2 TOBI_TRANSPORT=mpi TOBI_DEQUE=$deque $launcher -n 4 "$bench" $program --verify
       all "$library: $program with $deque" '[ $status -eq 0 ]' 'says yes'
     done
   done
-  conform "$library, a worker for atomics" TOBI_AMO_SERVER=worker $launcher -n 3 "$BIN/tobi-conform" mpi
+  [ -z "${WHOLE:-}" ] || conform "$library, a worker for atomics" TOBI_AMO_SERVER=worker $launcher -n 3 "$BIN/tobi-conform" mpi
   for program in "uts --tree T1" "fib --n 25"; do
     run 60 TOBI_NODES=2 TOBI_TRANSPORT=mpi TOBI_AMO_SERVER=worker $launcher -n 4 "$bench" $program --verify
     all "$library: $program with a worker of each node for atomics" '[ $status -eq 0 ]' 'says yes' 'says "2 workers and 2 servers (shm+mpi"'
   done
   run 30 TOBI_TRANSPORT=mpi TOBI_AMO_SERVER=thread $launcher -n 2 "$bench" fib
-  all "$library: a thread for atomics is refused" '[ $status -ne 0 ]' '! says result' 'complains "TOBI_AMO_SERVER=thread cannot be had with mpi"'
+  all "$library: a thread for atomics is refused" '[ $status -ne 0 ]' '! says result' 'complains "TOBI_AMO_SERVER=thread cannot be used with mpi"'
   run 30 TOBI_TRANSPORT=mpi TOBI_WORKERS=4 $launcher -n 2 "$bench" fib
   all "$library: workers that are no processes of MPI are refused" '[ $status -ne 0 ]' '! says result' 'complains "mpirun -n 4\|start 4 processes"'
   run 60 TOBI_MPI=$library "$BIN/tobi-perf" get --transport mpi --raw --json --iters 200
   all "$library: tobi-perf beside MPI's own calls" '[ $status -eq 0 ]' '[ "$(grep -c "\"transport\":\"mpi\".*\"raw\":true" "$out")" -eq 1 ]'
 done
 if command -v mpiexec.mpich > /dev/null && [ -e "$BIN/../lib/libtobi-mpi-mpich.so" ]; then
+  run 60 TOBI_NODES=5 TOBI_TRANSPORT=sim mpiexec.mpich -n 10 "$bench" uts --tree T1 --verify
+  all "MPICH's launcher: ten processes as five nodes" '[ $status -eq 0 ]' 'says "10 workers"' 'says yes'
   run 60 mpiexec.mpich -n 3 "$bench" uts --tree T1 --verify
   all "MPICH's launcher, which speaks no PMIx, makes one job" '[ $status -eq 0 ]' 'says "3 workers (shm"' 'says yes'
 fi

@@ -1,7 +1,8 @@
-#!/bin/bash
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Jobs of Open MPI's mpirun, whose server speaks PMIx; launchers that the workers cannot join; processes that cannot be one job.
-set -u
-. "${ROOT:?ROOT is the folder of the sources}/tests/launchers/rules.inc"
+. "$(dirname "$0")/../harness.inc"
+. tests/launchers/jobs.inc
 examples=$BIN/../examples
 
 # --- no launcher, and the wrong ones ---
@@ -18,16 +19,16 @@ if command -v mpiexec.mpich > /dev/null; then
   run 30 mpiexec.mpich -n 2 -env TOBI_BOOTSTRAP fork -env TOBI_WORKERS 1 "$bench" fib
   all "TOBI_BOOTSTRAP=fork makes them jobs of their own" '[ $status -eq 0 ]' '[ "$(grep -c " 1 worker" "$out")" -eq 2 ]'
 else
-  echo "skip - MPICH's launcher: needs the package mpich"
+  skip "MPICH's launcher: needs the package mpich"
 fi
 
 # --- Open MPI ---
 if ! command -v mpirun.openmpi > /dev/null; then
-  echo "skip - Open MPI's mpirun: needs the package openmpi-bin"
+  skip "Open MPI's mpirun: needs the package openmpi-bin"
   finish
 fi
 if ! "$BIN/tobi-info" --json | grep '"name":"pmix"' | grep -q '"usable":true'; then
-  echo "skip - Open MPI's mpirun: needs the packages libpmix-dev, at build time, and libpmix2"
+  skip "Open MPI's mpirun: needs the packages libpmix-dev, at build time, and libpmix2"
   finish
 fi
 mpirun() { echo mpirun.openmpi --allow-run-as-root --oversubscribe -x MARK "$@"; }
@@ -41,6 +42,10 @@ run 60 $(mpirun -n 3 -x TOBI_DEQUE=the) $trees
 all "three processes with the other deque" '[ $status -eq 0 ]' 'says "3 workers"' 'says yes'
 run 60 $(mpirun -n 2 -x TOBI_WORKERS=6) $trees
 all "two processes fork two more each when six workers are asked for" '[ $status -eq 0 ]' 'says "6 workers"' 'says yes'
+run 60 $(mpirun -n 10) $trees
+all "ten processes settle what they must, in two rounds of eights" '[ $status -eq 0 ]' 'says "10 workers"' 'says yes'
+run 60 $(mpirun -n 10 -x TOBI_NODES=5 -x TOBI_TRANSPORT=sim) $trees
+all "and reach each other between nodes, by cards that they ask for when they need them" '[ $status -eq 0 ]' 'says "10 workers"' 'says yes'
 run 60 $(mpirun -n 1 --bind-to none -x TOBI_WORKERS=3) $trees
 all "a single process forks the rest" '[ $status -eq 0 ]' 'says "3 workers"' 'says yes'
 cores=$("$BIN/tobi-info" --json | sed -n 's/.*"kind":"machine".*"workers":\([0-9]*\).*/\1/p')
@@ -79,7 +84,7 @@ fi
 mkdir "$folder/broken"; : > "$folder/broken/libpmix.so.2"
 run 60 $(mpirun -n 1) env LD_LIBRARY_PATH="$folder/broken" "$bench" fib
 all "a PMIx library that cannot be loaded is one sentence" '[ $status -eq 1 ]' 'complains "^tobi: the PMIx library cannot be loaded (.*install libpmix2"'
-run 60 $(mpirun -n 2 -x TOBI_STACK_SIZE=64K -x TOBI_DEBUG_MIGRATE=1) "$bench" fib --n 40
+run 60 $(mpirun -n 2 -x TOBI_STACK_SIZE=64K) "$bench" uts --tree T3
 all "a full stack is explained, and ends the job" '[ $status -eq 1 ]' '! says result' 'complains "the stack of the nested tasks is full.*TOBI_STACK_SIZE"'
 
 # --- cores ---
@@ -95,7 +100,7 @@ if [ "$cores" -ge 2 ]; then
   all "more workers than cores are not bound" '[ "$(masks | uniq | wc -l)" -eq 1 ]' 'masks | grep -q "[-,]"'
   kill "$job"; await_end
 else
-  echo "skip - binding: this machine has one core"
+  skip "binding: this machine has one core"
 fi
 
 # --- deaths ---

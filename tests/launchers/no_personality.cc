@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a command in which the call personality(ADDR_NO_RANDOMIZE) fails with EPERM, as in containers with a strict
 // seccomp profile.
 #include <linux/filter.h>

@@ -1,20 +1,20 @@
-#!/bin/bash
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Jobs of Slurm's srun, on a Slurm of one node that this script starts and ends.
-set -u
-. "${ROOT:?ROOT is the folder of the sources}/tests/launchers/rules.inc"
-. "$ROOT/tests/launchers/slurm.inc"
-trap 'stop_slurm; rm -rf "$folder"' EXIT
-trap 'exit 1' INT TERM HUP
+. "$(dirname "$0")/../harness.inc"
+. tests/launchers/jobs.inc
+. tests/launchers/slurm.inc
+at_exit=stop_slurm
 if ! start_slurm; then
-  echo "skip - Slurm: $no_slurm (packages slurmctld, slurmd, slurm-client, slurm-wlm-basic-plugins, munge)"
+  skip "Slurm: $no_slurm (packages slurmctld, slurmd, slurm-client, slurm-wlm-basic-plugins, munge)"
   finish
 fi
 if ! srun --mpi=list 2>&1 | grep -qw pmix; then
-  echo "skip - Slurm: srun --mpi=list does not name pmix (package slurm-wlm-basic-plugins)"
+  skip "Slurm: srun --mpi=list does not name pmix (package slurm-wlm-basic-plugins)"
   finish
 fi
 if ! "$BIN/tobi-info" --json | grep '"name":"pmix"' | grep -q '"usable":true'; then
-  echo "skip - Slurm: needs the packages libpmix-dev, at build time, and libpmix2"
+  skip "Slurm: needs the packages libpmix-dev, at build time, and libpmix2"
   finish
 fi
 

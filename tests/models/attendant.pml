@@ -1,4 +1,5 @@
-/* The attendant publishes in the owner's place (libcore/task/steal_word.cc, hold_back; libcore/base/door.hpp), while the owner
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The attendant publishes in the owner's place (libcore/deque/steal_word.cc, hold_back; libcore/task/door.hpp), while the owner
  * forks and returns without a fence.
  *
  * The owner's stores go through a buffer, first in first out, and reach memory at any later time (x86-64); its loads do not wait for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The greedy join on one word (libcore/task/record.hpp): a child, and JOINERS tasks that wait for it (a future has several).
  *
  * The word goes 0 -> list of waiters -> DONE, which is a bit beside them. The child writes the value, then adds the bit; what it finds

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lazy release (libcore/pgas/memory.hpp; SC'23, figure 6, with a byte of the doorbell for the atomic maximum).
  *
  * An owner writes data into its cache, shows a continuation with a ticket, goes on writing, and polls. Two thieves, one

@@ -1,4 +1,5 @@
-/* Ready tasks shown to thieves (libcore/task/ready.hpp): WORDS words that each name a list of suspended tasks, an owner that fills them
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ready tasks shown to thieves (libcore/deque/ready.hpp): WORDS words that each name a list of suspended tasks, an owner that fills them
  * and takes back, THIEVES that take. An image's memory is used again: the same name comes back for another task.
  *
  * A list is a cell, which holds a task's number while its task is suspended, and names up to two more lists (three in the code). A thief

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When nothing can run any more (libcore/task/standstill.hpp): workers that steal from each other, tasks that wait at one
  * worker until another completes a record, and rank 0's three rounds.
  *

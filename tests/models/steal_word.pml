@@ -1,4 +1,5 @@
-/* The steal word (libcore/task/steal_word.hpp): one owner, THIEVES thieves, WINDOWS windows of RING slots each. With two windows
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steal word (libcore/deque/steal_word.hpp): one owner, THIEVES thieves, WINDOWS windows of RING slots each. With two windows
  * thief 0 looks at the near one and at no other, thief 1 at the far one; with one both look at that.
  *
  * A frame is a number in the owner's stack cell of its depth. The owner pushes, publishes, takes back, and overwrites cells as it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a checkout costs that finds what it wants: a pair of checkout and checkin, in nanoseconds, medians of several
 // rounds. Homes of the same node are measured with one worker, the cache with two that the fabric `sim` keeps apart (a
 // hit does not reach the fabric).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // std::sort of the numbers that tobi-bench cilksort sorts, as many as the first argument says, REPEAT (second) times:
 // seconds a line.
 #include <algorithm>

@@ -1,33 +1,19 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The Soft-RoCE guest itself: two devices that are active, messages that really cross the cable, exit status and output that
 # arrive as they were, and no QEMU left behind however a run ends. What other tests run in the guest rests on this.
-set -u
-: "${ROOT:=$PWD}"
-cd "$ROOT" || exit 1
+. "$(dirname "$0")/../harness.inc"
 guest=$ROOT/tests/softroce/guest
-work=$(mktemp -d)
 started=
-finish() { [ -z "$started" ] || kill "$started" 2>/dev/null; rm -rf "$work"; }
-trap finish EXIT
-trap 'exit 1' INT TERM HUP
-failed=0
-rule() {  # WORDS COMMAND...: the rule holds if the command succeeds
-  local words=$1
-  shift
-  if "$@"; then echo "ok - $words"; else
-    echo "not ok - $words"
-    tail -n 20 "$work/out" "$work/err" 2>/dev/null | sed 's/^/# /'
-    failed=1
-  fi
-}
-said() { sed -n "s/^$1 //p" "$work/out"; }
+at_exit='[ -z "$started" ] || kill "$started" 2>/dev/null'
+said() { sed -n "s/^$1 //p" "$out"; }
 more() { [ -n "$1" ] && [ -n "$2" ] && [ $(($2 - $1)) -ge 1000 ]; }
 few() { [ -n "$1" ] && [ -n "$2" ] && [ $(($2 - $1)) -lt 1000 ]; }
 
 for tool in ib_read_lat:perftest pgrep:procps; do
-  command -v "${tool%:*}" >/dev/null || { echo "skip - the Soft-RoCE guest: ${tool%:*} is missing; install the package ${tool#*:}"; exit 0; }
+  command -v "${tool%:*}" >/dev/null || { skip "the Soft-RoCE guest: ${tool%:*} is missing; install the package ${tool#*:}"; finish; }
 done
-cat >"$work/inside" <<'END_INSIDE'
+cat >"$folder/inside" <<'END_INSIDE'
 tx() { echo "$1 $(cat /sys/class/net/veth0/statistics/tx_packets) $(cat /sys/class/net/lo/statistics/tx_packets)"; }
 # A server answers only when it has opened its port.
 server() { "$@" >/tmp/server 2>&1 & for i in $(seq 100); do [ -z "$(ss -Hltn 'sport = 18515')" ] || break; sleep 0.1; done; }
@@ -64,12 +50,12 @@ echo 'to standard error' >&2
 head -c 300000 /dev/zero | tr '\0' x
 exit 7
 END_INSIDE
-FROM_OUTSIDE="two  words; 'quoted'" "$guest" --timeout 240 -- "$(cat "$work/inside")" >"$work/all" 2>"$work/err"
+FROM_OUTSIDE="two  words; 'quoted'" "$guest" --timeout 240 -- "$(cat "$folder/inside")" >"$folder/all" 2>"$err"
 status=$?
 # The long line of x is apart: a failure shows the rest.
-tr -d x <"$work/all" >"$work/devices"
-sed '$d' "$work/all" >"$work/out"
-if [ $status -eq 77 ]; then echo "skip - $(tail -n 1 "$work/err")"; exit 0; fi
+tr -d x <"$folder/all" >"$folder/devices"
+sed '$d' "$folder/all" >"$out"
+if [ $status -eq 77 ]; then skip "$(tail -n 1 "$err")"; finish; fi
 
 rule "the guest runs the command" [ -n "$(said uptime)" ]
 rule "it has two devices" [ "$(said device | tr '\n' ' ')" = "rxe0 rxe1 " ]
@@ -91,16 +77,16 @@ rule "it has the environment it was started with" [ "$(said passed)" = "two  wor
 rule "it cannot write to the host's files" [ -z "$(said written)" ]
 rule "but to build/softroce/results" [ "$(cat build/softroce/results/guest_works)" = kept ]
 rm -f build/softroce/results/guest_works tests/softroce/written
-rule "standard error is apart" grep -qx 'to standard error' "$work/err"
-rule "a long output arrives whole" [ "$(tail -n 1 "$work/all" | tr -cd x | wc -c)" -eq 300000 ]
+rule "standard error is apart" grep -qx 'to standard error' "$err"
+rule "a long output arrives whole" [ "$(tail -n 1 "$folder/all" | tr -cd x | wc -c)" -eq 300000 ]
 
 # However a run ends, its QEMU ends too.
-rm -f "$work/out" "$work/err"
+rm -f "$out" "$err"
 gone() { for i in $(seq 50); do [ -e "/proc/$1" ] || return 0; sleep 0.1; done; return 1; }
 ends() {  # WORDS STATUS ARGUMENTS SIGNAL
   local qemu= status=0
   # shellcheck disable=SC2086 # two words
-  "$guest" $3 -- 'sleep 100' >"$work/out" 2>"$work/err" & started=$!
+  "$guest" $3 -- 'sleep 100' >"$out" 2>"$err" & started=$!
   for i in $(seq 100); do
     qemu=$(pgrep -P "$started" -x qemu-system-x86) && break
     sleep 0.1
@@ -117,4 +103,4 @@ ends() {  # WORDS STATUS ARGUMENTS SIGNAL
 ends "a run that takes too long" 124 "--timeout 3" ""
 ends "a run that is terminated" 143 "--timeout 60" TERM
 ends "a run that is killed" 137 "--timeout 60" KILL
-exit $failed
+finish

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Registered memory: the segment at its agreed address, the heap that stays in its range, and objects that others free.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -7,16 +8,19 @@
 #include <vector>
 
 #include "alloc/heap.hpp"
-#include "alloc/location.hpp"
 #include "alloc/remote_objects.hpp"
 #include "alloc/segment.hpp"
 #include "libcore/base/rng.hpp"
+#include "libcore/net/fabric.hpp"
+#include "libcore/net/free_remote.hpp"
+#include "libcore/net/location.hpp"
+#include "transports/registry.hpp"
 #include "transports/transport.hpp"
 
 namespace {
 
 using namespace tobi;
-using alloc::location;
+using tasks::location;
 
 constexpr std::size_t mib = 1u << 20;
 
@@ -31,8 +35,9 @@ class memory : public testing::Test {
 };
 
 TEST(location, packs_rank_and_offset) {
-  constexpr location l(65535, (std::uint64_t{1} << 48) - 16);
-  static_assert(l.rank() == 65535 && l.offset() == (std::uint64_t{1} << 48) - 16);
+  constexpr std::uint64_t end = (std::uint64_t{1} << location::offset_bits) - 16;
+  constexpr location l(location::max_ranks - 1, end);
+  static_assert(l.rank() == location::max_ranks - 1 && l.offset() == end);
   EXPECT_FALSE(location{});
   EXPECT_TRUE(location(0, 16));
 }
@@ -50,7 +55,8 @@ TEST_F(memory, all_parts_are_there_and_writable) {
   EXPECT_EQ(segment_.stack_high() - segment_.stack_low(), static_cast<std::ptrdiff_t>(mib));
 }
 
-TEST_F(memory, the_guard_is_below_the_stack_and_has_no_access) {
+using memory_DeathTest = memory;
+TEST_F(memory_DeathTest, the_guard_is_below_the_stack_and_has_no_access) {
   EXPECT_TRUE(segment_.is_stack_guard(segment_.stack_low() - 1));
   EXPECT_FALSE(segment_.is_stack_guard(segment_.stack_low()));
   EXPECT_FALSE(segment_.is_stack_guard(segment_.control()));
@@ -128,14 +134,14 @@ TEST_F(memory, what_others_have_freed_is_collected_when_the_limit_is_reached) {
 
 TEST_F(memory, a_remote_free_is_one_put_of_the_free_word) {
   alloc::remote_objects objects(heap_);
-  const auto fabric = transports::select("self", {0, 1, {}, {}});
-  transports::region_key key;
-  ASSERT_EQ(fabric->register_memory(segment_.heap_memory(), key), status::ok);
-  transports::region_id region = 0;
-  ASSERT_EQ(fabric->attach(0, key, region), status::ok);
+  const auto over = transports::select("self", {0, 1, {}, {}});
+  tasks::peer_keys keys;
+  ASSERT_EQ(over->register_memory(segment_.heap_memory(), keys.heap), status::ok);
+  ASSERT_EQ(over->register_memory(segment_.stack_memory(), keys.stack), status::ok);
+  tasks::fabric net(*over, 0, 1, segment_.control(), segment_.heap_memory().bytes, [&](int) { return keys; });
   auto* kept = static_cast<std::byte*>(objects.allocate(100));
   auto* freed = static_cast<std::byte*>(objects.allocate(100));
-  ASSERT_EQ(alloc::free_remote(*fabric, 0, region, static_cast<std::uint64_t>(freed - segment_.control())), status::ok);
+  tasks::free_remote(net, {0, static_cast<std::uint64_t>(freed - segment_.control())});
   EXPECT_EQ(objects.collect(), 1u);
   EXPECT_EQ(objects.held_objects(), 1u);
   objects.free_local(kept);
@@ -154,6 +160,33 @@ TEST_F(memory, live_objects_are_never_collected_and_a_full_heap_collects_first) 
   for (std::uint64_t i = 0; i < live.size(); ++i) ASSERT_EQ(*live[i], i);
   live[3][-1] = 1;
   EXPECT_NE(objects.allocate(64 * 1024), nullptr) << "freed by another worker, so there is room";
+}
+
+// Frees that arrive in another way than by free words, which counts how often it is asked.
+struct counting final : alloc::incoming {
+  std::size_t collect() noexcept override {
+    ++asked;
+    return 0;
+  }
+  int asked = 0;
+};
+
+TEST_F(memory, a_heap_that_is_full_is_not_searched_at_each_attempt) {
+  alloc::remote_objects objects(heap_);
+  counting frees;
+  objects.collect_from(&frees);
+  std::vector<void*> held;
+  while (void* object = objects.allocate(64 << 10)) held.push_back(object);
+  frees.asked = 0;
+  constexpr int attempts = 10'000;
+  for (int i = 0; i < attempts; ++i) ASSERT_EQ(objects.try_allocate(64 << 10), nullptr);
+  EXPECT_LT(frees.asked, 50);
+  // Who cannot do without looks, and so does who can, before long.
+  frees.asked = 0;
+  EXPECT_EQ(objects.allocate(64 << 10), nullptr);
+  EXPECT_GT(frees.asked, 0);
+  objects.free_local(held.back());
+  EXPECT_NE(objects.try_allocate(64 << 10), nullptr);  // what is freed here is found at once
 }
 
 }  // namespace

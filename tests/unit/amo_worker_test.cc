@@ -1,12 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
 // Atomics by a worker of the target's node: who serves whom, what a server finds of its neighbours' memory, and that it
 // touches none that was taken back.
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstring>
 #include <map>
 #include <memory>
 
+#include "transports/registry.hpp"
 #include "transports/soft/amo.hpp"
 
 namespace {
@@ -69,7 +74,7 @@ TEST(placement, elsewhere_each_rank_serves_itself_and_runs_tasks) {
 
 TEST(placement_DeathTest, a_node_of_one_worker_is_one_sentence_that_says_what_to_do) {
   EXPECT_EXIT(placement(job_of(0, 3, {0, 0, 1}, amo_place::worker)), testing::ExitedWithCode(2),
-              "node 1 has only rank 2; start two workers or more a node \\(TOBI_WORKERS\\)");
+              "node 1 has only rank 2; start two workers or more per node \\(TOBI_WORKERS\\)");
   EXPECT_EXIT(placement(job_of(0, 1, {}, amo_place::worker)), testing::ExitedWithCode(2), "node 0 has only rank 0");
 }
 
@@ -149,7 +154,8 @@ TEST_F(served, a_directory_that_is_too_small_is_refused) {
   EXPECT_EQ(server_.add(1, memory_name{}), status::invalid);
 }
 
-TEST_F(served, memory_that_cannot_be_mapped_ends_the_job_with_one_sentence) {
+using served_DeathTest = served;
+TEST_F(served_DeathTest, memory_that_cannot_be_mapped_ends_the_job_with_one_sentence) {
   memory_name name;
   ASSERT_EQ(name_memory({file_.at(0), page, file_.whole().fd, 0}, 0, name), status::ok);
   name.inode ^= 1;  // another file than was meant
@@ -258,6 +264,156 @@ TEST_F(four, say_what_they_can_and_who_they_are) {
     EXPECT_EQ(w->register_memory({anywhere, sizeof anywhere, -1, 0}, key), status::unsupported);
     for (int r = 0; r < 4; ++r) EXPECT_EQ(w->serves_only(r), r == 1 || r == 3);
   }
+}
+
+// --- a job of three in one thread, over a fabric that reorders puts and gives notices
+// -----------------------------------
+
+class over_a_weak_fabric : public testing::TestWithParam<amo_place> {
+ protected:
+  std::vector<std::unique_ptr<transport>> worker_;
+  std::vector<std::unique_ptr<memory_file>> file_;
+  std::vector<region_key> key_{3};
+  std::vector<region_id> region_;  // of rank TO at rank FROM: [3 * from + to]
+
+  void SetUp() override {
+    std::vector<std::string> addresses;
+    for (int r = 0; r < 3; ++r) {
+      worker_.push_back(with_amo_server(
+          job_of(r, 3, {}, GetParam()),
+          [](const context& of) {
+            for (const registry_entry& e : registry()) {
+              if (e.name == "sim") return e.create(of);
+            }
+            return std::unique_ptr<transport>();
+          },
+          0));
+      addresses.push_back(worker_.back()->address());
+      file_.push_back(std::make_unique<memory_file>("test", page));
+    }
+    for (const auto& w : worker_) ASSERT_EQ(w->connect(addresses), status::ok);
+    for (std::size_t r = 0; r < 3; ++r) {
+      ASSERT_EQ(worker_[r]->register_memory(file_[r]->whole(), key_[r]), status::ok);
+    }
+    for (std::size_t from = 0; from < 3; ++from) {
+      for (int to = 0; to < 3; ++to) {
+        region_.emplace_back();
+        ASSERT_EQ(worker_[from]->attach(to, key_[static_cast<std::size_t>(to)], region_.back()), status::ok);
+      }
+    }
+  }
+  std::uint64_t& word(std::size_t r, std::size_t at) { return *reinterpret_cast<std::uint64_t*>(file_[r]->at(8 * at)); }
+  void move() {
+    for (const auto& w : worker_) w->progress();
+  }
+  [[nodiscard]] bool flushed(std::size_t from, int to) {
+    for (int turns = 0; turns < 200'000; ++turns) {
+      if (worker_[from]->flush(to) == status::ok) return true;
+      move();
+    }
+    return false;
+  }
+};
+
+TEST_P(over_a_weak_fabric, every_addition_counts_once) {
+  constexpr std::uint64_t each = 300;
+  std::vector<std::uint64_t> found(9 * each);
+  for (std::uint64_t i = 0; i < each; ++i) {
+    for (std::size_t pair = 0; pair < 9; ++pair) {
+      const int to = static_cast<int>(pair % 3);
+      transport& by = *worker_[pair / 3];
+      while (by.fetch_add(to, region_[pair], 0, 1, &found[pair * each + i]) == status::again) move();
+    }
+  }
+  for (std::size_t pair = 0; pair < 9; ++pair) ASSERT_TRUE(flushed(pair / 3, static_cast<int>(pair % 3))) << pair;
+  for (std::size_t to = 0; to < 3; ++to) {
+    EXPECT_EQ(word(to, 0), 3 * each);
+    std::vector<bool> seen(3 * each);
+    for (std::size_t from = 0; from < 3; ++from) {
+      for (std::uint64_t i = 0; i < each; ++i) {
+        const std::uint64_t f = found[(3 * from + to) * each + i];
+        ASSERT_LT(f, 3 * each);
+        EXPECT_FALSE(seen[f]);
+        seen[f] = true;
+      }
+    }
+  }
+}
+
+TEST_P(over_a_weak_fabric, notices_come_behind_their_puts_beside_the_atomics) {
+  constexpr std::uint64_t notices = 100;
+  std::uint64_t sent[3] = {};
+  std::uint64_t got[3] = {};
+  std::uint64_t found[3];
+  for (int turns = 0; got[0] < notices || got[1] < notices || got[2] < notices; ++turns) {
+    ASSERT_LT(turns, 200'000) << "a notice was lost";
+    for (int r = 0; r < 3; ++r) {
+      const auto me = static_cast<std::size_t>(r);
+      const int to = (r + 1) % 3;
+      const std::uint64_t value = sent[me] + 1;
+      const op put = op::put(region_[3 * me + static_cast<std::size_t>(to)], 8 + 8 * sent[me], &value, 8);
+      if (sent[me] < notices && worker_[me]->put_notify(to, put, sent[me]) == status::ok) ++sent[me];
+      (void)worker_[me]->fetch_add(to, region_[3 * me + static_cast<std::size_t>(to)], 0, 1, &found[me]);
+      notice n;
+      if (worker_[me]->poll_notice(n) != status::ok) continue;
+      EXPECT_EQ(n.rank, (r + 2) % 3);
+      EXPECT_EQ(n.data, got[me]) << "in the order of the calls";
+      EXPECT_EQ(std::atomic_ref(word(me, 1 + n.data)).load(), n.data + 1) << "its put has come";
+      ++got[me];
+    }
+  }
+  for (std::size_t me = 0; me < 3; ++me) ASSERT_TRUE(flushed(me, static_cast<int>(me + 1) % 3));
+}
+
+INSTANTIATE_TEST_SUITE_P(, over_a_weak_fabric,
+                         testing::Values(amo_place::inline_, amo_place::thread, amo_place::worker),
+                         [](const auto& tested) {
+                           return tested.param == amo_place::thread   ? "thread"
+                                  : tested.param == amo_place::worker ? "worker"
+                                                                      : "inline";
+                         });
+
+// --- what a job of many costs each of them
+// ------------------------------------------------------------------------------
+
+// A fabric on which nobody is met.
+struct nowhere final : transport {
+  capabilities can;
+  nowhere() { can.put_notify = true, can.msg_max = 8, can.inline_max = 64, can.put_max = 1 << 20; }
+  [[nodiscard]] std::string_view name() const noexcept override { return "nowhere"; }
+  [[nodiscard]] const capabilities& caps() const noexcept override { return can; }
+  [[nodiscard]] std::string address() const override { return std::string(16, 'a'); }
+  status connect(std::span<const std::string>) override { return status::ok; }
+  status register_memory(const memory&, region_key& key) override {
+    key = {};
+    std::memset(key.bytes.data(), 1, 40);
+    return status::ok;
+  }
+  status deregister_memory(const region_key&) override { return status::ok; }
+  status attach(int, const region_key&, region_id&) override { return status::ok; }
+  [[nodiscard]] std::byte* map(region_id) noexcept override { return nullptr; }
+  status post(int, std::span<const op>) noexcept override { return status::ok; }
+  status flush(int) noexcept override { return status::ok; }
+  status put_notify(int, const op&, std::uint64_t) noexcept override { return status::ok; }
+  status poll_notice(notice&) noexcept override { return status::again; }
+};
+
+TEST(many, a_peer_that_was_never_used_costs_less_than_a_line_and_a_half) {
+  constexpr int ranks = 50'000;
+  const auto held = [] {
+    const auto now = mallinfo2();
+    return now.uordblks + now.hblkhd;
+  };
+  const std::size_t before = held();
+  const auto by = with_amo_server(job_of(0, ranks, {}, amo_place::inline_),
+                                  [](const context&) { return std::make_unique<nowhere>(); });
+  {
+    const std::vector<std::string> addresses(ranks, by->address());
+    ASSERT_EQ(by->connect(addresses), status::ok);
+  }
+  for (int i = 0; i < 100; ++i) by->progress();
+  const std::size_t after = held();
+  EXPECT_LE(after - before, std::size_t{ranks} * 72);
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the processes of a launcher compare and share out before they are one job.
 #include "bootstrap/clients.hpp"
 
 #include <gtest/gtest.h>
+
+#include "bootstrap/signed_code.hpp"
 
 namespace {
 
@@ -133,12 +136,69 @@ TEST(spread_workers, a_number_is_for_the_node_and_is_shared_equally) {
   EXPECT_EQ(p.node, (std::vector<int>{0, 1, 0, 1}));
 }
 
+TEST(spread_workers, client_0_s_number_is_for_nodes_that_say_none) {
+  std::string wrong;
+  std::vector<client_card> cards = on_nodes({"a", "b", "b", "c"}, 0, 8);
+  cards[0].wanted = 4;
+  cards[3].wanted = 6;
+  const plan p = spread_workers(cards, 0, wrong);
+  EXPECT_EQ(wrong, "");
+  EXPECT_EQ(p.first, (std::vector<int>{0, 4, 6, 8, 14}));
+}
+
+TEST(spread_workers, a_number_that_one_client_of_a_node_says_is_for_all_of_them) {
+  std::string wrong;
+  std::vector<client_card> cards = on_nodes({"a", "b", "b"}, 0, 8);
+  cards[2].wanted = 6;
+  const plan p = spread_workers(cards, 0, wrong);
+  EXPECT_EQ(wrong, "");
+  EXPECT_EQ(p.first, (std::vector<int>{0, 8, 11, 14}));
+}
+
+TEST(spread_workers, clients_of_a_node_that_say_different_numbers_are_named) {
+  std::string wrong;
+  std::vector<client_card> cards = on_nodes({"a", "b", "b"}, 4, 8);
+  cards[2].wanted = 6;
+  (void)spread_workers(cards, 0, wrong);
+  EXPECT_TRUE(has(wrong, "process 2 on b asks for 6 workers there and process 1 for 4; set TOBI_WORKERS alike"))
+      << wrong;
+}
+
 TEST(spread_workers, a_number_that_cannot_be_shared_is_an_error_that_says_so) {
   std::string wrong;
   (void)spread_workers(on_nodes({"a", "a"}, 5, 2), 0, wrong);
   EXPECT_TRUE(has(wrong, "5 workers on a cannot be shared equally by the 2 processes")) << wrong;
   (void)spread_workers(on_nodes({"a", "a"}, 1, 2), 0, wrong);
   EXPECT_NE(wrong, "");
+}
+
+TEST(plan, travels_as_a_line_for_clients_that_are_alike) {
+  std::string wrong;
+  std::vector<client_card> cards = on_nodes({"a", "a", "b", "c", "c", "c", "b"}, 6, 2);
+  for (client_card& c : cards) c.wanted = c.host == "b" ? 4 : 6;
+  const plan p = spread_workers(cards, 0, wrong);
+  ASSERT_EQ(wrong, "");
+  const std::string text = to_text(p);
+  EXPECT_EQ(text, "0 2 3 a\n1 1 2 b\n2 3 2 c\n1 1 2 b\n");
+  const plan back = tobi::bootstrap::plan_from(text, 4);
+  EXPECT_EQ(back.self, 4);
+  EXPECT_EQ(back.first, p.first);
+  EXPECT_EQ(back.node, p.node);
+  EXPECT_EQ(back.hosts, (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(back.host(6), "b");
+}
+
+// The processor's bit, and code that says that it signs; tests/aarch64/signed.sh has both.
+TEST(signed_code, is_refused_between_processes_of_a_launcher_alone) {
+  using tobi::bootstrap::why_signed_code_cannot_move;
+  EXPECT_EQ(why_signed_code_cannot_move(1, true, "rank 0 on a"), "");
+  EXPECT_EQ(why_signed_code_cannot_move(4, false, "rank 0 on a"), "");
+  const std::string said = why_signed_code_cannot_move(4, true, "rank 2 on b");
+  EXPECT_TRUE(has(said, "rank 2 on b") && has(said, "4 processes") && has(said, "-mbranch-protection=none")) << said;
+  EXPECT_FALSE(tobi::bootstrap::signs_returns(1ul << 30));  // nothing here was compiled so
+  tobi_signed_code();
+  EXPECT_TRUE(tobi::bootstrap::signs_returns(1ul << 30));
+  EXPECT_FALSE(tobi::bootstrap::signs_returns(0));
 }
 
 }  // namespace

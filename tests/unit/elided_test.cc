@@ -1,10 +1,17 @@
-// The serial elision of futures, promises, finish and async: the same source without a runtime.
+// SPDX-License-Identifier: Apache-2.0
+// The serial elision: the same source without a runtime.
 #define TOBI_ELIDE
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <stdexcept>
+#include <tobi/algorithm.hpp>
 #include <tobi/finish.hpp>
 #include <tobi/future.hpp>
+#include <tobi/global_vector.hpp>
+#include <tuple>
+#include <variant>
 
 namespace {
 
@@ -43,6 +50,48 @@ TEST(elided, a_finish_gathers_what_fails_in_it) {
   }
   EXPECT_EQ(ran, 5);
   EXPECT_THROW(tobi::async([] {}), std::logic_error);
+}
+
+TEST(elided, functions_have_arguments_and_invocations_results) {
+  auto child = tobi::spawn([](int a, long b) { return a + b; }, 3, 4);
+  EXPECT_EQ(child.join(), 7);
+  const std::tuple<int, std::monostate, long> got =
+      tobi::parallel_invoke([] { return 1; }, [] {}, [n = 2L]() mutable { return ++n; });
+  EXPECT_EQ(std::get<0>(got), 1);
+  EXPECT_EQ(std::get<2>(got), 3);
+}
+
+TEST(elided, what_is_thrown_leaves_algorithms_as_one_type) {
+  for (const int bad : {0, 50, 99}) {
+    try {
+      tobi::parallel_for(0, 100, 10, [=](int i) {
+        if (i == bad) throw std::out_of_range("here");
+      });
+      FAIL();
+    } catch (const tobi::task_error& e) {
+      EXPECT_EQ(e.type_name(), "std::out_of_range");
+      EXPECT_EQ(e.message(), "here");
+      EXPECT_EQ(e.rank(), 0);
+    }
+  }
+  tobi::global_vector<int> v(10, 1);
+  EXPECT_THROW(tobi::for_each(v.span(), [](int&) { throw 5; }), tobi::task_error);
+  EXPECT_THROW(tobi::parallel_reduce(
+                   0, 10, 1, 0, [](int i) { return i; }, [](int, int) -> int { throw 5; }),
+               tobi::task_error);
+}
+
+TEST(elided, global_references_are_references) {
+  tobi::global_vector<long> v;
+  for (long i = 0; i < 100; ++i) v.push_back(i * 37 % 100);
+  tobi::sort(v, std::greater<>());
+  *v[0] += 5;
+  EXPECT_EQ(*v[0], 104);
+  std::sort(v.begin(), v.end());
+  EXPECT_EQ(std::lower_bound(v.begin(), v.end(), 50) - v.begin(), 50);
+  long sum = 0;
+  for (const long x : v) sum += x;
+  EXPECT_EQ(sum, tobi::reduce(v.span(), 0L));
 }
 
 }  // namespace

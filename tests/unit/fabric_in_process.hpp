@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two or more workers of a fabric in one thread of one process: each has its own transport, and a test decides who
 // moves when. shm and sim map memory by process and descriptor, and their own process is one like any other.
 #pragma once
@@ -6,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "transports/transport.hpp"
+#include "transports/registry.hpp"
 
 struct fabric_in_process {
   std::vector<std::unique_ptr<tobi::transports::transport>> worker;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts under the cache: who was used least recently, which block is where, where homes are, and mappings.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -23,7 +24,7 @@ std::uint32_t oldest(const lru_list& l) {
   return l.find([](std::uint32_t) { return true; });
 }
 
-TEST(LruList, FindsTheLeastRecentlyUsedOne) {
+TEST(lru_list, finds_the_least_recently_used_one) {
   lru_list list(10, 5);
   std::list<std::uint32_t> oracle{10, 11, 12, 13, 14};
   tobi::base::rng random(7);
@@ -46,7 +47,7 @@ TEST(LruList, FindsTheLeastRecentlyUsedOne) {
   }
 }
 
-TEST(LruList, OfNobodyFindsNobody) {
+TEST(lru_list, of_nobody_finds_nobody) {
   EXPECT_EQ(oldest(lru_list(2, 0)), lru_list::none);
   lru_list one(2, 1);
   one.touch(2);
@@ -54,7 +55,7 @@ TEST(LruList, OfNobodyFindsNobody) {
   EXPECT_EQ(one.find([](std::uint32_t) { return false; }), lru_list::none);
 }
 
-TEST(BlockTable, StartsEmptyAndKeepsWhatIsSet) {
+TEST(block_table, starts_empty_and_keeps_what_is_set) {
   block_table table(std::size_t{1} << 28);  // a terabyte of small blocks costs only what is used
   EXPECT_EQ(table[0], 0u);
   EXPECT_EQ(table[(1u << 28) - 1], 0u);
@@ -63,7 +64,7 @@ TEST(BlockTable, StartsEmptyAndKeepsWhatIsSet) {
   EXPECT_EQ(table[12345677], 0u);
 }
 
-TEST(HeldCheckouts, MatchByAllThreeArguments) {
+TEST(held_checkouts, match_by_all_three_arguments) {
   held_checkouts held;
   held.add({100, 8, access::read});
   held.add({100, 8, access::read});
@@ -84,12 +85,20 @@ constexpr std::uint64_t block = 4096;
 void expect_dealt(int size, std::uint64_t bytes, std::uint64_t chunk_asked) {
   SCOPED_TRACE(testing::Message() << size << " ranks, " << bytes << " bytes, chunks of " << chunk_asked);
   const std::uint64_t region = 64 * block;
-  homes where(size, region, 256, homes::view_bytes(size, region, 1u << 30, block), block);
+  const auto start_at = [](int r) { return 1000 * block * static_cast<std::uint64_t>(r + 1); };
+  int asked = 0;
+  homes where(size, region, 256, homes::view_bytes(size, region, 1u << 30, block), block,
+              [&](int r, std::uint32_t slot) {
+                EXPECT_EQ(slot, 5u);
+                ++asked;
+                return start_at(r);
+              });
   const std::uint64_t whole = (bytes + block - 1) / block * block;
   const std::uint64_t chunk = where.chunk_for(whole, chunk_asked);
-  allocation a{where.place_for(whole), whole, chunk, {}};
+  allocation a{where.place_for(whole), whole, chunk};
+  a.home = allocation::by_rank;
+  a.slot = 5;
   ASSERT_NE(a.begin, 0u);
-  for (int r = 0; r < size; ++r) a.home.push_back(1000 * block * static_cast<std::uint64_t>(r + 1));
   where.add(a);
   std::set<std::pair<int, std::uint64_t>> homes_seen;
   for (std::uint64_t at = 0; at < whole; at += block) {
@@ -99,7 +108,7 @@ void expect_dealt(int size, std::uint64_t bytes, std::uint64_t chunk_asked) {
     ASSERT_LE(run.begin, a.begin + at);
     ASSERT_GE(run.begin + run.bytes, a.begin + at + block);
     const std::uint64_t home = run.home + (a.begin + at - run.begin);
-    const std::uint64_t start = a.home[static_cast<std::size_t>(run.rank)];
+    const std::uint64_t start = start_at(run.rank);
     EXPECT_GE(home, start);
     EXPECT_LE(home + block, start + where.share_of(run.rank, whole, chunk));
     EXPECT_TRUE(homes_seen.insert({run.rank, home}).second) << "two blocks with one home";
@@ -108,9 +117,10 @@ void expect_dealt(int size, std::uint64_t bytes, std::uint64_t chunk_asked) {
     }
   }
   EXPECT_LT(where.find(a.begin + whole).rank, 0);
+  EXPECT_LE(asked, size) << "each rank is asked once";
 }
 
-TEST(Homes, AreDealtInBlocksAndInTurn) {
+TEST(homes, are_dealt_in_blocks_and_in_turn) {
   for (const int size : {1, 2, 3, 7}) {
     for (const std::uint64_t bytes : {1ul, 4096ul, 4097ul, 100'000ul, 1'000'000ul}) {
       for (const std::uint64_t chunk : {0ul, 1ul, 4096ul, 12288ul, 65536ul}) expect_dealt(size, bytes, chunk);
@@ -118,20 +128,20 @@ TEST(Homes, AreDealtInBlocksAndInTurn) {
   }
 }
 
-TEST(Homes, ReuseWhatWasFreed) {
+TEST(homes, reuse_what_was_freed) {
   homes where(2, 16 * block, 256, homes::view_bytes(2, 16 * block, 8 * block, block), block);
   const std::uint64_t first = where.place_for(4 * block);
-  where.add({first, 4 * block, 2 * block, {0, 0}});
+  where.add({first, 4 * block, 2 * block});
   const std::uint64_t second = where.place_for(4 * block);
   EXPECT_EQ(second, first + 4 * block);
-  where.add({second, 4 * block, 2 * block, {0, 0}});
+  where.add({second, 4 * block, 2 * block});
   EXPECT_EQ(where.place_for(block), 0u) << "it is full";
   where.remove(first);
   EXPECT_EQ(where.place_for(4 * block), first);
   EXPECT_EQ(where.place_for(5 * block), 0u);
 }
 
-TEST(Homes, OfHeapsLeaveOutWhatIsNoObject) {
+TEST(homes, of_heaps_leave_out_what_is_no_object) {
   homes where(3, 16 * block, 300, homes::view_bytes(3, 16 * block, block, block), block);
   EXPECT_LT(where.find(where.of_object(1, 299)).rank, 0);
   const home_run run = where.find(where.of_object(1, 300));
@@ -139,7 +149,7 @@ TEST(Homes, OfHeapsLeaveOutWhatIsNoObject) {
   EXPECT_EQ(run.home + (where.of_object(1, 300) - run.begin), 300u);
 }
 
-TEST(View, MapsUnmapsAndKeepsItsAddresses) {
+TEST(view_DeathTest, maps_unmaps_and_keeps_its_addresses) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   view v(64 * page);
   ASSERT_NE(v.base(), nullptr);
@@ -160,7 +170,7 @@ TEST(View, MapsUnmapsAndKeepsItsAddresses) {
   close(fd);
 }
 
-TEST(View, CountsTheKernelsMappings) {
+TEST(view, counts_the_kernels_mappings) {
   char name[] = "/tmp/tobi-maps-XXXXXX";
   const int fd = mkstemp(name);
   ASSERT_GE(fd, 0);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The registered heap under threads: each object is one thread's at a time. jemalloc itself is not instrumented; what
 // ThreadSanitizer sees are the objects' bytes, and the locks that hand them from thread to thread.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The set of bytes of a block, against one that holds each byte by itself.
 #include "libcore/pgas/interval_set.hpp"
 
@@ -41,7 +42,7 @@ void expect_same(const interval_set& set, const oracle& o) {
   EXPECT_EQ(found, o.in);
 }
 
-TEST(IntervalSet, IsWhatItsBytesAre) {
+TEST(interval_set, is_what_its_bytes_are) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     tobi::base::rng random(seed);
@@ -77,7 +78,7 @@ TEST(IntervalSet, IsWhatItsBytesAre) {
   }
 }
 
-TEST(IntervalSet, NeighboursBecomeOne) {
+TEST(interval_set, neighbours_become_one) {
   interval_set set;
   set.add({0, 8});
   set.add({16, 24});
@@ -91,7 +92,7 @@ TEST(IntervalSet, NeighboursBecomeOne) {
   EXPECT_TRUE(set.contains({5, 24}));
 }
 
-TEST(IntervalSet, AnEmptyIntervalIsAlwaysIn) {
+TEST(interval_set, an_empty_interval_is_always_in) {
   interval_set set;
   EXPECT_TRUE(set.contains({5, 5}));
   set.add({5, 5});

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "libcore/base/log.hpp"
 
 #include <gtest/gtest.h>
@@ -88,24 +89,24 @@ TEST_F(log_test, nothing_is_lost_of_a_line_that_just_fits) {
   EXPECT_EQ(err.all(), std::vector<std::string>{"tobi: " + message + "\n"});
 }
 
-using log_death = log_test;
+using log_DeathTest = log_test;
 
-TEST_F(log_death, fatal_prints_and_ends_with_the_status) {
+TEST_F(log_DeathTest, fatal_prints_and_ends_with_the_status) {
   EXPECT_EXIT(fatal("it broke.", 7), testing::ExitedWithCode(7), "^tobi: it broke\\.\n$");
   EXPECT_EXIT(fatal("it broke."), testing::ExitedWithCode(exit_failure), "it broke");
 }
 
-TEST_F(log_death, fatal_is_heard_at_every_level) {
+TEST_F(log_DeathTest, fatal_is_heard_at_every_level) {
   set_log_level(log_level::error);
   EXPECT_EXIT(fatal("it broke."), testing::ExitedWithCode(1), "it broke");
 }
 
-TEST_F(log_death, fatal_leaves_through_the_hook) {
+TEST_F(log_DeathTest, fatal_leaves_through_the_hook) {
   set_fatal_hook([](int status) { _exit(status + 40); });
   EXPECT_EXIT(fatal("it broke.", 2), testing::ExitedWithCode(42), "it broke");
 }
 
-TEST_F(log_death, messages_name_rank_and_host_once_they_are_known) {
+TEST_F(log_DeathTest, messages_name_rank_and_host_once_they_are_known) {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
   const std::string who = std::string("rank 3 on ") + host.data();
@@ -119,7 +120,7 @@ TEST_F(log_death, messages_name_rank_and_host_once_they_are_known) {
       testing::ExitedWithCode(1), "^tobi: " + who + ": it broke\\.\n$");
 }
 
-TEST_F(log_death, a_broken_promise_says_why_and_where) {
+TEST_F(log_DeathTest, a_broken_promise_says_why_and_where) {
   const int answer = 41;
   EXPECT_EXIT(TOBI_ASSERT(answer == 42, "the answer is known"), testing::ExitedWithCode(exit_failure),
               "the answer is known \\(answer == 42 at .*log_test\\.cc:[0-9]+\\)");

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "arch/pages.hpp"
 
 #include <gtest/gtest.h>
@@ -143,9 +144,16 @@ TEST(too_many_workers, as_many_as_fit_are_welcome) {
       << "a machine that does not say is not second-guessed";
 }
 
-TEST(too_many_workers, more_than_64_a_core_are_refused) {
-  EXPECT_EQ(too_many_workers(129, 2, 0, unlimited),
-            "129 workers are more than 64 for each of the 2 cores that this process may use; lower TOBI_WORKERS.");
+TEST(too_many_workers, more_than_64_a_core_are_told_what_to_expect) {
+  EXPECT_EQ(crowded(128, 2), "");
+  EXPECT_EQ(crowded(129, 2),
+            "129 workers share 2 cores: they run in turns; a worker a core is fastest (TOBI_WORKERS).");
+}
+
+TEST(too_many_workers, more_than_512_a_core_are_refused) {
+  EXPECT_EQ(too_many_workers(1024, 2, 0, unlimited), "");
+  EXPECT_EQ(too_many_workers(1025, 2, 0, unlimited),
+            "1025 workers are more than 512 for each of the 2 cores that this process may use; lower TOBI_WORKERS.");
 }
 
 TEST(too_many_workers, more_than_memory_holds_are_refused) {

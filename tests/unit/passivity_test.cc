@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a transport claims of its progress from what was measured, and with whom it is measured.
 #include <gtest/gtest.h>
 

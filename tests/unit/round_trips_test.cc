@@ -1,6 +1,7 @@
-// How many dependent round trips a thief needs, by event and by transport: the table of libcore/DESIGN.md. A victim,
-// its thief and a third worker are one process; a thread moves the transports of all but the thief, and nothing else
-// touches their memory.
+// SPDX-License-Identifier: Apache-2.0
+// How many dependent round trips a thief needs, by event and by transport: the table of libcore/net/README.md. A
+// victim, its thief and a third worker are one process; a thread moves the transports of all but the thief, and nothing
+// else touches their memory.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -10,10 +11,11 @@
 #include <memory>
 #include <thread>
 
-#include "libcore/task/incoming_image.hpp"
-#include "libcore/task/ready.hpp"
-#include "libcore/task/steal_word.hpp"
-#include "libcore/task/the.hpp"
+#include "libcore/deque/incoming_image.hpp"
+#include "libcore/deque/ready.hpp"
+#include "libcore/deque/steal_word.hpp"
+#include "libcore/deque/the_deque.hpp"
+#include "transports/registry.hpp"
 
 namespace {
 
@@ -110,7 +112,8 @@ class thief_over : public testing::TestWithParam<place> {
     for (process& it : at_) connecting.emplace_back([&] { EXPECT_EQ(it.over->connect(addresses), status::ok); });
     for (std::thread& t : connecting) t.join();
     for (int r = 0; r < ranks; ++r) {
-      at_[r].net = std::make_unique<tasks::fabric>(*at_[r].over, r, at_[r].heap.low(), sizeof(control), keys);
+      at_[r].net = std::make_unique<tasks::fabric>(*at_[r].over, r, ranks, at_[r].heap.low(), sizeof(control),
+                                                   [keys](int of) { return keys[static_cast<std::size_t>(of)]; });
     }
     image_.start(*at_[thief].net, at_[thief].words().room);
   }
@@ -145,8 +148,8 @@ class thief_over : public testing::TestWithParam<place> {
   }
   std::unique_ptr<tasks::deque> the_of(int r) {
     process& it = at_[r];
-    return std::make_unique<tasks::the>(it.hot, it.slots.data(), *it.net, it.words().window, it.words().area, records_,
-                                        it.stack.high(), stack_bytes);
+    return std::make_unique<tasks::the_deque>(it.hot, it.slots.data(), *it.net, it.words().window, it.words().area,
+                                              records_, it.stack.high(), stack_bytes);
   }
   // FORKS of a task that begins at the stack's top.
   void fork(tasks::deque& own, int forks) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steal word under real concurrency: an owner, its attendant and several thieves, as threads of one process so that
 // ThreadSanitizer sees them, over a transport that does nothing but execute chains on memory. Each entry carries a
 // number and a payload; every entry must be popped by the owner or taken by one thief, once, with its payload whole.
@@ -5,23 +6,25 @@
 
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "arch/heavy_fence.hpp"
-#include "libcore/base/door.hpp"
 #include "libcore/base/rng.hpp"
-#include "libcore/task/ready.hpp"
-#include "libcore/task/steal_word.hpp"
-#include "libcore/task/the.hpp"
+#include "libcore/deque/ready.hpp"
+#include "libcore/deque/steal_word.hpp"
+#include "libcore/deque/the_deque.hpp"
+#include "libcore/task/door.hpp"
+#include "played_transport.hpp"
 #include "transports/cpu_ops.hpp"
 
 namespace {
 
 using namespace tobi;
-using tasks::the;
+using tasks::the_deque;
 
 constexpr std::size_t stack_bytes = 1u << 20;
 constexpr std::size_t frame_words = 24;                            // 192 bytes
@@ -46,7 +49,7 @@ struct place {
 
 // NIC: where given, atomics exclude only each other, as those of most devices; a change by a CPU between an atomic's
 // load and its store would be lost. MAPS: the memory of others is mapped for whoever has this.
-class memory_transport final : public transports::transport {
+class memory_transport final : public played_transport {
  public:
   explicit memory_transport(std::vector<place>& places, std::mutex* nic = nullptr, bool maps = true)
       : places_(places), nic_(nic), maps_(maps) {
@@ -54,12 +57,6 @@ class memory_transport final : public transports::transport {
     caps_.chain_max = 16;
     caps_.scope = nic == nullptr ? transports::amo_scope::host : transports::amo_scope::domain;
   }
-  [[nodiscard]] std::string_view name() const noexcept override { return "memory"; }
-  [[nodiscard]] const transports::capabilities& caps() const noexcept override { return caps_; }
-  [[nodiscard]] std::string address() const override { return {}; }
-  status connect(std::span<const std::string>) override { return status::ok; }
-  status register_memory(const transports::memory&, transports::region_key&) override { return status::ok; }
-  status deregister_memory(const transports::region_key&) override { return status::ok; }
   // The first byte of a key says which of the rank's two regions it names.
   status attach(int rank, const transports::region_key& key, transports::region_id& id) override {
     id = static_cast<transports::region_id>(2 * rank) + static_cast<transports::region_id>(key.bytes[0]);
@@ -82,7 +79,6 @@ class memory_transport final : public transports::transport {
     }
     return status::ok;
   }
-  status flush(int) noexcept override { return status::ok; }
 
  private:
   [[nodiscard]] std::byte* memory_of(transports::region_id id) noexcept {
@@ -103,7 +99,6 @@ class memory_transport final : public transports::transport {
   std::mutex* nic_;
   bool maps_;
   unsigned swaps_ = 0;
-  transports::capabilities caps_;
 };
 
 struct no_records final : tasks::record_source {
@@ -114,8 +109,10 @@ struct no_records final : tasks::record_source {
 tasks::fabric fabric_of(transports::transport& t, place& p, int rank, std::size_t ranks) {
   tasks::peer_keys keys{};
   keys.stack.bytes[0] = std::byte{1};
-  return {t, rank, reinterpret_cast<std::byte*>(p.heap.get()), sizeof(place::region),
-          std::vector<tasks::peer_keys>(ranks, keys)};
+  return {
+      t, rank, static_cast<int>(ranks), reinterpret_cast<std::byte*>(p.heap.get()), sizeof(place::region), [keys](int) {
+        return keys;
+      }};
 }
 
 std::uint64_t payload(std::uint64_t number, std::size_t i) { return number * 0x9e3779b97f4a7c15u + i; }
@@ -325,7 +322,8 @@ TEST(steal_word, every_entry_is_popped_or_taken_once_and_whole_from_two_windows)
 TEST(the, every_entry_is_popped_or_taken_once_and_whole) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     run_race(seed, true, [](place& p, tasks::fabric& net, no_records& r) {
-      return std::make_unique<the>(p.hot, p.slots.data(), net, p.heap->window, p.heap->area, r, p.high(), stack_bytes);
+      return std::make_unique<the_deque>(p.hot, p.slots.data(), net, p.heap->window, p.heap->area, r, p.high(),
+                                         stack_bytes);
     });
   }
 }
@@ -391,8 +389,56 @@ TEST(ready, every_list_is_taken_once) {
     return std::make_unique<tasks::steal_word>(p.hot, p.slots.data(), net, p.heap->window, r, p.high(), stack_bytes);
   });
   run_ready_race([](place& p, tasks::fabric& net, no_records& r) {
-    return std::make_unique<the>(p.hot, p.slots.data(), net, p.heap->window, p.heap->area, r, p.high(), stack_bytes);
+    return std::make_unique<the_deque>(p.hot, p.slots.data(), net, p.heap->window, p.heap->area, r, p.high(),
+                                       stack_bytes);
   });
+}
+
+// A device whose atomics reach memory late: a thief's claim has been executed and is not visible to the CPU yet.
+class late_transport final : public played_transport {
+ public:
+  explicit late_transport(place& owner) : owner_(owner) {
+    caps_.compare_swap = true;
+    caps_.scope = transports::amo_scope::domain;
+  }
+  status post(int, std::span<const transports::op> ops) noexcept override {
+    for (const transports::op& o : ops) {
+      ++swaps;
+      *static_cast<std::uint64_t*>(o.local) = device_word;
+      if (device_word != o.expected) continue;
+      device_word = o.operand;
+      owner_.heap->window.word = o.operand;  // one's own is there when it is complete
+    }
+    if (swaps > 100) owner_.heap->window.word = device_word;  // at last; who loads instead would not come to an end
+    return status::ok;
+  }
+
+  std::uint64_t device_word = 0;
+  int swaps = 0;
+
+ private:
+  place& owner_;
+};
+
+TEST(steal_word, its_owner_believes_the_atomic_that_has_failed_and_not_a_load) {
+  std::vector<place> places(1);
+  late_transport over(places[0]);
+  no_records records;
+  auto net = fabric_of(over, places[0], 0, 2);
+  tasks::steal_word own(places[0].hot, places[0].slots.data(), net, places[0].heap->window, records, places[0].high(),
+                        stack_bytes);
+  over.device_word = places[0].heap->window.word;
+  own.reset(places[0].high(), 0);
+  const std::uintptr_t sp = places[0].high() - frame_words * 8;
+  std::memset(reinterpret_cast<void*>(sp), 0, frame_words * 8);
+  *places[0].hot.bottom++ = sp;
+  own.forked();
+  const auto shown = tasks::window_word::unpack(over.device_word);
+  ASSERT_EQ(shown.size(), 1u);
+  over.device_word = shown.claimed().pack();
+  over.swaps = 0;
+  EXPECT_FALSE(own.take_back(sp));
+  EXPECT_LE(over.swaps, 1);
 }
 
 }  // namespace

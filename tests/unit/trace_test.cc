@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ring of events, the fit of two clocks, and the file that comes of both.
-#include "libcore/task/trace.hpp"
+#include "libcore/trace/trace.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "libcore/job/clock_fit.hpp"
-#include "libcore/job/trace_file.hpp"
+#include "libcore/trace/clock_fit.hpp"
+#include "libcore/trace/trace_file.hpp"
 
 namespace {
 

@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whom a thief chooses.
-#include "libcore/task/victims.hpp"
+#include "libcore/sched/victims.hpp"
 
 #include <gtest/gtest.h>
 

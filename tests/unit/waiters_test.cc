@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // The list of those that wait for one record: each is met once, and how many steals, one behind the other, it takes
 // until all of them go on.
-#include "libcore/task/waiters.hpp"
+#include "libcore/deque/waiters.hpp"
 
 #include <gtest/gtest.h>
 

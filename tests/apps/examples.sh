@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Each program of tools/examples says what it should, on one worker, on two, and on two nodes with the simulated network between
+# them. An example without a row here is noticed, and so is the script for Slurm that names what is not there.
+. "$(dirname "$0")/../harness.inc"
+examples=$BIN/../examples
+declare -A says_of=(
+  [fib]='832040'
+  [pi]='3.141592653590'
+  [queens]='724 ways for 10 queens'
+  [sort]='10000000 numbers are sorted'
+  [stencil]='mean temperature after 200 steps: 1.631835'
+  [wavefront]='16 x 16 blocks'
+)
+arguments_of_fib=30
+nothing "each example has its row here" "$(for source in tools/examples/*.cc; do
+  name=${source##*/} name=${name%.cc}
+  [ -n "${says_of[$name]:-}" ] || echo "$name"
+done)"
+for name in "${!says_of[@]}"; do
+  arguments=arguments_of_$name
+  for how in "TOBI_WORKERS=1" "TOBI_WORKERS=2" "TOBI_WORKERS=2 TOBI_NODES=2 TOBI_TRANSPORT=sim"; do
+    # shellcheck disable=SC2086 # words
+    run 120 $how "$examples/$name" ${!arguments:-}
+    all "$name with $how" '[ $status -eq 0 ]' silent 'lines 1' 'grep -qF "${says_of[$name]}" "$out"'
+  done
+done
+script=tools/examples/job.slurm
+all "the script for Slurm can be read by a shell" "bash -n $script"
+nothing "the settings of the script for Slurm are there" "$(grep -oE 'TOBI_[A-Z_]+' $script | sort -u | while read -r setting; do
+  grep -q "{\"$setting\"" libcore/base/settings.cc || echo "$setting"
+done)"
+finish

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Calls of the system that fail, each in turn: the first, the second, and so on, and from one on all. A job then goes on and is
+# right, or it ends with a sentence; it is not killed by a signal, does not hang, and leaves nothing behind. FAIL_UP_TO (6) says
+# how many calls of each.
+. "$(dirname "$0")/../harness.inc"
+run 200 "$CXX" -std=c++20 -O1 -shared -fPIC -o "$folder/failing.so" tests/fault/failing_calls.cc -ldl || { not_ok "tests/fault/failing_calls.cc can be built"; finish; }
+# Jobs of other tests run beside, and files of MPI's and of libfabric's provider shm, which this one does not use, come and go.
+all_files() { ls -A /dev/shm | grep -vE '^(vader_segment|sm_segment|mpi|[0-9]+:[0-9]+:[0-9]+)'; }
+before=$(all_files)
+
+# once TRANSPORT CALL AT [ON]: 0 if the job did what it may; else $why says what it did.
+once() {
+  status=0
+  timeout -s KILL 30 env TOBI_TRANSPORT="$1" TOBI_HEAP_SIZE=64M FAIL_CALL="$2" FAIL_AT="$3" ${4:+FAIL_ON="$4"} \
+    LD_PRELOAD="$folder/failing.so" "$BIN/tobi-bench" fib --n 18 --workers 3 --verify >"$out" 2>"$err" </dev/null || status=$?
+  why="status $status: $(tail -n 2 "$err" | tr '\n' ' ')"
+  if [ $status -eq 0 ]; then grep -q ' yes$' "$out"; return; fi
+  [ $status -lt 124 ] && grep -qE '^(tobi|tobi-bench): .*\.$' "$err"
+}
+for transport in shm ofi; do
+  for call in mmap mprotect madvise memfd_create ftruncate fallocate pipe2 eventfd fork open readlink close pthread_create sched_setaffinity getrandom 434 438 324; do
+    wrong=
+    for at in $(seq "${FAIL_UP_TO:-6}"); do
+      once $transport $call "$at" || wrong+="; call $at: $why"
+    done
+    for at in 1 3; do
+      once $transport $call $at all || wrong+="; from call $at on: $why"
+    done
+    nothing "$transport: $call that fails" "$(sed 's/; call/\n; call/g' <<<"${wrong#; }")"
+  done
+done
+# What the set-up's containers are made of, in a program that allocates nothing itself. One count for all: a single worker meets it.
+new_fails() {  # TRANSPORT NODES AT...
+  local transport=$1 nodes=$2 at status
+  wrong=
+  shift 2
+  for at in "$@"; do
+    status=0
+    timeout -s KILL 30 env TOBI_TRANSPORT="$transport" TOBI_NODES="$nodes" TOBI_WORKERS=3 TOBI_HEAP_SIZE=64M FAIL_CALL=new FAIL_AT="$at" FAIL_COUNT=job \
+      LD_PRELOAD="$folder/failing.so" "$BIN/../examples/fib" 25 >"$out" 2>"$err" </dev/null || status=$?
+    if [ $status -eq 0 ]; then grep -q 75025 "$out" && continue; fi
+    [ $status -lt 124 ] && grep -qE '^tobi: .*\.$' "$err" || wrong+="; call $at: status $status: $(tail -n 2 "$err" | tr '\n' ' ')"
+  done
+  nothing "$transport: operator new that fails" "$(sed 's/; call/\n; call/g' <<<"${wrong#; }")"
+}
+step=$((160 / ${FAIL_UP_TO:-6}))
+# shellcheck disable=SC2046 # numbers
+new_fails shm 1 $(seq 1 $step 430)
+# shellcheck disable=SC2046 # numbers
+new_fails ofi 3 451 460 $(seq 11 $((3 * step)) 620)
+sleep 0.3
+equal "nothing is left in /dev/shm" "$(all_files)" "$before"
+nothing "no process is left" "$(pgrep -f 'tobi-bench fib --n 18 --workers 3 --verify')"
+finish

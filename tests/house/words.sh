@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# How READMEs and public headers are written. A mannerism is a pattern, tried first on an example that it must find. Prose is
+# read by paragraphs and comments by blocks, so that a line's end hides nothing. Each folder has a README.md, what READMEs name is
+# there, and their links lead somewhere.
+. "$(dirname "$0")/../harness.inc"
+
+# paragraphs FILE...: of Markdown without its code, a line for each, as FILE:LINE: TEXT. Rows of tables are paragraphs.
+paragraphs() {
+  awk 'function out() { if (text != "") print where ": " text; text = "" }
+    FNR == 1 { out(); code = 0 }
+    /^```/ { out(); code = !code; next }
+    code { next }
+    /^ *$/ || /^\|/ || /^#/ || /^ *([-*]|[0-9]+\.) / { out() }
+    /^ *$/ { next }
+    { if (text == "") where = FILENAME ":" FNR; sub(/^ *([-*]|[0-9]+\.) /, ""); sub(/^ +/, ""); text = text == "" ? $0 : text " " $0 }
+    END { out() }' "$@"
+}
+# comments FILE...: the same of C++'s // comments.
+comments() {
+  awk 'function out() { if (text != "") print where ": " text; text = "" }
+    FNR == 1 { out() }
+    { at = match($0, /\/\/+( |$)/); alone = $0 ~ /^ *\/\/+/ }
+    !at { out(); next }
+    !alone { out() }
+    { rest = substr($0, at); code = rest ~ /^\/\/   (.*[;{}] *(\/\/.*)?$|.*;   )/; sub(/^\/\/+ */, "", rest); if (rest == "" || code) { out(); next }
+      if (text == "") where = FILENAME ":" FNR; text = text == "" ? rest : text " " rest }
+    !alone { out() }
+    END { out() }' "$@"
+}
+git ls-files '*.md' | grep -v '^tools/manual/' >"$folder/pages"
+mapfile -t pages <"$folder/pages"
+mapfile -t headers < <(git ls-files 'libcore/include/tobi/*.hpp')
+{ paragraphs "${pages[@]}"; comments "${headers[@]}"; } | sed 's/`[^`]*`/`...`/g' >"$folder/prose"
+printf '/// One\n/// two.\nint x;  // three\n//   code;\nint y;  // four\n' >"$folder/example.hpp"
+printf 'One\ntwo.\n\n```\ncode\n```\n- three\n  four\n' >"$folder/example.md"
+nothing "comments and paragraphs are read whole" "$([ "$(comments "$folder/example.hpp" | sed 's/.*: //' | tr '\n' '|')" = 'One two.|three|four|' ] || comments "$folder/example.hpp"
+  [ "$(paragraphs "$folder/example.md" | sed 's/.*: //' | tr '\n' '|')" = 'One two.|three four|' ] || paragraphs "$folder/example.md"
+  [ "$(wc -l <"$folder/prose")" -gt 500 ] || echo "too little prose")"
+
+# none NAME PATTERN EXAMPLE...: no sentence has it, and each example does.
+none() {
+  local name=$1 pattern=$2 example; shift 2
+  for example in "$@"; do
+    echo "x.md:1: $example" | grep -qP "$pattern" || not_ok "the pattern for '$name' does not find: $example"
+  done
+  nothing "$name" "$(grep -P "$pattern" "$folder/prose" | sed -E 's/^([^ ]*: .{0,160}).*/\1/')"
+}
+unit='(worker|core|node|rank|fork|steal|task|peer|process|block|leaf|second|poll|level|side|server|target|link|client|entry|element|job|look|turn|line|round|page|attempt|event|iteration|machine)'
+some='(one|two|three|half|some|many|[0-9][0-9,.]*|[ukmn]s|bytes?|words?|lines?|events?|rings?|workers?|connections?|records?|trips?|forks?|steals?|tasks?|values?|threads?|sockets?|allocations?)'
+none "a function returns; it does not answer" '\b(answers|answered|answering)\b|\b(can|may|must|will|to|not) answer\b' 'flush() answers ok.' 'EVERYONE_OK must answer whether.'
+none "code is it, never who" '\b[Ww]ho(|ever|m|mever)\b' 'Who posts says how much.' 'Whoever has it frees it.' 'A thief who looks.'
+none "nor he" '\b([Hh]e|[Hh]is|[Hh]im)\b' 'The owner reads his word.'
+none "a rate is per, not a" "\b$some an? $unit\b" 'One worker a core.' 'It costs 3 us a look.' 'A byte a worker.'
+none "compared with, or next to, not beside" '\b[Bb]eside\b' 'The time beside the elision.'
+none "the subject comes first" '(^|[.:] )(Fenced|Evictable|Freed|Written|Shown|Moved|Kept|Counted|Allowed|Handed|Stolen|Fatal) (is|are|was|were)\b' 'Fenced are the puts of a chain.' 'So: Evictable is what nobody uses.'
+none "not for good, but permanently" '\bfor good\b' 'It rings its bell for good.'
+none "one fact a sentence: no chains of semicolons" '^[^|]*;[^.;|]*;[^.;|]*;' 'It looks; it waits; it takes; it goes.'
+
+nothing "README.md has at most 140 lines" "$(lines=$(wc -l <README.md); [ "$lines" -le 140 ] || echo "$lines")"
+nothing "prose has at most 120 columns" "$(awk '/^```/ { code = !code } !code && !/^\|/ && length($0) > 120 && !/`$/ { print FILENAME ":" FNR }' "${pages[@]}")"
+
+# Folders at the top, and the rooms of libcore.
+folders() { git ls-files | grep '/' | cut -d / -f 1 | grep -v '^\.' | sort -u; git ls-files 'libcore/*/*' | cut -d / -f 2 | sed 's|^include$|include/tobi|; s|^|libcore/|' | sort -u; }
+nothing "each folder and each room has a README.md" "$([ "$(folders | wc -l)" -ge 15 ] || echo "too few folders"; folders | while read -r folder; do [ -f "$folder/README.md" ] || echo "$folder"; done)"
+nothing "each has the four parts" "$(folders | grep -v -x -e libcore -e tools -e tests | while read -r folder; do
+  for part in '^## Invariants' '^## Adding an? ' '^## .*'; do grep -qE "$part" "$folder/README.md" || echo "$folder: $part"; done; done)"
+
+# absent: of lines FILE:NAME those whose file is not there, from the top.
+absent() { while IFS=: read -r from name; do [ -e "$name" ] || echo "$from: $name"; done; }
+echo 'x.md:arch/nowhere.hpp' | absent | grep -q . || not_ok "a file that is not there is not noticed"
+nothing "files that are named are there" "$(grep -oE '`(arch|alloc|bootstrap|transports|libcore|tests|tools)/[A-Za-z0-9_./]*`' "${pages[@]}" | tr -d '`' | grep -v NAME | absent)"
+links() { for page in "$@"; do grep -oE '\]\([^)]*\)' "$page" | sed -E 's/^\]\(//; s/\)$//; s/#.*//' | grep -v '^https\?:' | sed "s|^|$page:$(dirname "$page")/|"; done; }
+printf '[x](nowhere.md)\n' >"$folder/linked.md"
+links "$folder/linked.md" | absent | grep -q . || not_ok "a link that leads nowhere is not noticed"
+nothing "links lead somewhere" "$(links "${pages[@]}" | absent)"
+finish

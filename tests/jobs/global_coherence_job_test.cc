@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs made from a seed, without data races, on global memory and on a plain array: both must say the same. A task
+// owns a range, which it writes and reads; when it forks it gives a part to the child, keeps a part, and both may read
+// a third until the join. So each byte read has one right value, whoever ran what.
+//
+// A failure prints the command that makes it again (the seed decides the program and the simulated fabric; which worker
+// steals what is up to the machine).
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "in_job.hpp"
+#include "libcore/base/rng.hpp"
+
+namespace {
+
+using element = std::uint16_t;
+constexpr std::size_t elements = 24 * 1024;  // 48 KiB a job: of three quarters of the cache, and 64 sub-blocks
+constexpr int depth_most = 7;
+
+enum class fork_by { task, future, finish };
+
+// The same program on either memory: what differs is how a range is reached, and what a fork is.
+struct on_tasks {
+  using range = tobi::global_span<element>;
+  using object = tobi::global_ptr<std::uint64_t>;
+  template <class How, class F>
+  static void with(range r, How how, F f) {
+    auto open = tobi::checkout(r, how);
+    f(open.data(), open.size());
+  }
+  template <class F, class G>
+  static std::uint64_t both(F child, G rest, fork_by how) {
+    if (how == fork_by::finish) {
+      const object box = tobi::allocate_global<std::uint64_t>(1);
+      std::uint64_t mine = 0;
+      tobi::finish([&] {
+        tobi::async([=] { tobi::store(box, child()); });
+        mine = rest();
+      });
+      return end(box) * 3 + mine;
+    }
+    if (how == fork_by::future) {
+      const auto promised = tobi::spawn_future(child);
+      const std::uint64_t mine = rest();
+      return promised.join() * 3 + mine;
+    }
+    auto forked = tobi::spawn(child);
+    const std::uint64_t mine = rest();
+    return forked.join() * 3 + mine;
+  }
+  static object make(std::uint64_t value) {
+    const object made = tobi::allocate_global<std::uint64_t>(1);
+    tobi::store(made, value);
+    return made;
+  }
+  static std::uint64_t end(object o) {
+    const std::uint64_t value = tobi::load(o);
+    tobi::free_global(o, 1);
+    return value;
+  }
+  static void pause() {
+    sched_yield();
+    tobi::poll();
+  }
+};
+struct on_array {
+  using range = std::span<element>;
+  using object = std::uint64_t;
+  template <class How, class F>
+  static void with(range r, How, F f) {
+    f(r.data(), r.size());
+  }
+  template <class F, class G>
+  static std::uint64_t both(F child, G rest, fork_by) {
+    const std::uint64_t first = child();
+    return first * 3 + rest();
+  }
+  static object make(std::uint64_t value) { return value; }
+  static std::uint64_t end(object o) { return o; }
+  static void pause() {}
+};
+
+template <class On>
+std::uint64_t read_all(typename On::range r) {
+  std::uint64_t hash = 1;
+  if (!r.empty()) {
+    On::with(r, tobi::mode::read, [&](const element* p, std::size_t n) {
+      for (std::size_t i = 0; i < n; ++i) hash = hash * 1099511628211u + p[i];
+    });
+  }
+  return hash;
+}
+
+// OWN may be written, SHARED only read, by this task.
+template <class On>
+std::uint64_t work(std::uint64_t seed, typename On::range own, typename On::range shared, int depth) {
+  tobi::base::rng random(seed);
+  std::uint64_t hash = seed;
+  const auto part_of = [&random](typename On::range r, std::size_t most) {
+    const std::size_t from = random.uniform(r.size() + 1);
+    const std::size_t rest = std::min(r.size() - from, most);
+    return r.subspan(from, random.uniform(rest + 1));
+  };
+  const auto steps = 2 + random.uniform(4);
+  for (std::uint64_t step = 0; step < steps; ++step) {
+    const std::uint64_t chosen = random.uniform(8);
+    const std::uint64_t salt = random();
+    if (chosen == 0) {
+      const auto part = part_of(own, 3000);
+      if (part.empty()) continue;
+      On::with(part, tobi::mode::write, [&](element* p, std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i) p[i] = static_cast<element>(salt + i);
+      });
+    } else if (chosen == 1) {
+      const auto part = part_of(own, 5000);
+      if (part.empty()) continue;
+      On::with(part, tobi::mode::read_write, [&](element* p, std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i) p[i] = static_cast<element>(p[i] * 7 + salt);
+      });
+    } else if (chosen == 2) {
+      hash = hash * 31 + read_all<On>(part_of(own, 6000));
+    } else if (chosen == 3) {
+      hash = hash * 31 + read_all<On>(part_of(shared, 6000));
+      On::pause();
+    } else if (depth > 0) {
+      const std::size_t a = random.uniform(own.size() + 1);
+      const std::size_t b = a + random.uniform(own.size() - a + 1);
+      // What both may read is a part that nobody owns meanwhile, or what this task itself may only read.
+      const bool freeze = chosen % 2 == 0;
+      const auto given = own.first(a);
+      const auto read = freeze ? own.subspan(a, b - a) : shared;
+      const auto kept = freeze ? own.subspan(b) : own.subspan(a);
+      const fork_by how = chosen == 7 ? fork_by::future : chosen == 6 ? fork_by::finish : fork_by::task;
+      const std::uint64_t one = random();
+      const std::uint64_t two = random();
+      hash = hash * 31 + On::both([=] { return work<On>(one, given, read, depth - 1); },
+                                  [=] { return work<On>(two, kept, read, depth - 1); }, how);
+    } else {
+      const typename On::object made = On::make(hash ^ salt);
+      hash = hash * 31 + On::end(made);
+    }
+  }
+  return hash;
+}
+
+struct place {
+  const char* name;
+  int workers;
+  std::vector<std::pair<const char*, const char*>> env;
+};
+
+std::vector<place> places() {
+  std::vector<place> all{{"alone", 1, {}}, {"shm", 2, {}}, {"shm-4", 4, {}}};
+  for (const char* policy : {"none", "write_through", "write_back", "write_back_lazy"}) {
+    const std::pair<const char*, const char*> how{"TOBI_CACHE_POLICY", policy}, nodes{"TOBI_NODES", "2"};
+    all.push_back({"sim-2", 2, {nodes, how, {"TOBI_TRANSPORT", "sim"}}});
+    all.push_back({"sim-4", 4, {nodes, how, {"TOBI_TRANSPORT", "sim"}}});
+    all.push_back({"sim-4-manual", 4, {how, {"TOBI_TRANSPORT", "sim"}, {"TOBI_SIM", "manual,nochain"}}});
+    all.push_back({"ofi-2", 2, {nodes, how, {"TOBI_TRANSPORT", "ofi"}, {"TOBI_OFI_PROVIDER", "tcp;ofi_rxm"}}});
+  }
+  all.push_back({"the", 2, {{"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "sim"}, {"TOBI_DEQUE", "the"}}});
+  all.push_back({"migrate", 2, {{"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "sim"}, {"TOBI_DEBUG_MIGRATE", "1"}}});
+  for (const char* sched : {"continuation_stalling", "child_full", "child_rtc"}) {
+    const std::pair<const char*, const char*> by{"TOBI_SCHED", sched}, nodes{"TOBI_NODES", "2"};
+    all.push_back({sched, 4, {by}});
+    for (const char* policy : {"none", "write_through", "write_back", "write_back_lazy"}) {
+      const std::pair<const char*, const char*> how{"TOBI_CACHE_POLICY", policy};
+      all.push_back({sched, 2, {nodes, how, by, {"TOBI_TRANSPORT", "sim"}}});
+      all.push_back({sched, 4, {nodes, how, by, {"TOBI_TRANSPORT", "sim"}}});
+    }
+    all.push_back({sched, 4, {by, {"TOBI_TRANSPORT", "sim"}, {"TOBI_SIM", "manual,nochain"}}});
+    all.push_back({sched, 2, {nodes, by, {"TOBI_TRANSPORT", "sim"}, {"TOBI_DEQUE", "the"}}});
+    all.push_back({"ofi-2", 2, {nodes, by, {"TOBI_TRANSPORT", "ofi"}, {"TOBI_OFI_PROVIDER", "tcp;ofi_rxm"}}});
+  }
+  return all;
+}
+
+int compare(std::uint64_t seed) {
+  constexpr std::size_t chunks[] = {0, 4096, 8192};
+  const auto a = tobi::allocate_all<element>(elements, tobi::distribution{chunks[seed % 3]});
+  std::vector<element> plain(elements);
+  for (std::size_t i = 0; i < elements; ++i) plain[i] = static_cast<element>(i);
+  const std::uint64_t got = tobi::run([=] {
+    tobi::parallel_for(std::size_t{0}, elements / 1024, 1, [=](std::size_t k) {
+      auto out = tobi::checkout(a.subspan(k * 1024, 1024), tobi::mode::write);
+      for (std::size_t i = 0; i < 1024; ++i) out[i] = static_cast<element>(k * 1024 + i);
+    });
+    return work<on_tasks>(seed, a, a.first(0), depth_most);
+  });
+  const std::uint64_t wanted = work<on_array>(seed, std::span(plain), std::span(plain).first(0), depth_most);
+  if (got != wanted) return 3;
+  for (std::size_t i = 0; i < elements; i += 1024) {
+    auto here = tobi::checkout(a.subspan(i, 1024), tobi::mode::read);
+    for (std::size_t k = 0; k < 1024; ++k) {
+      if (here[k] != plain[i + k]) return 4;
+    }
+  }
+  tobi::free_all(a);
+  return 0;
+}
+
+std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+TEST(global_coherence, programs_from_seeds_say_what_they_say_serially) {
+  constexpr std::uint64_t all = ~std::uint64_t{0};
+  const std::uint64_t one_seed = number_from("COHERENCE_SEED", all);
+  const std::uint64_t one_place = number_from("COHERENCE_PLACE", all);
+  const std::uint64_t most = number_from("COHERENCE_SEEDS", std::getenv("WHOLE") != nullptr ? 5 : 1);
+  std::uint64_t number = 0;
+  for (place& p : places()) {
+    const std::uint64_t this_place = number++;
+    if (one_place != all && one_place != this_place) continue;
+    p.env.insert(p.env.end(), {{"TOBI_BLOCK_SIZE", "4K"}, {"TOBI_SUB_BLOCK_SIZE", "256"}, {"TOBI_CACHE_SIZE", "64K"}});
+    // A provider whose targets must poll takes a second a program here.
+    const std::uint64_t seeds =
+        std::string_view(p.name).starts_with("ofi") ? std::clamp<std::uint64_t>(most / 2, 1, 2) : most;
+    for (std::uint64_t seed = one_seed == all ? 0 : one_seed; seed < (one_seed == all ? seeds : one_seed + 1); ++seed) {
+      const std::string sim_seed = std::to_string(seed + 1);
+      auto env = p.env;
+      env.emplace_back("TOBI_SIM_SEED", sim_seed.c_str());
+      const outcome o = in_job(p.workers, std::span<const std::pair<const char*, const char*>>(env),
+                               [seed](tobi::runtime&) { return compare(seed); });
+      ASSERT_TRUE(o.status == 0 && o.said.empty())
+          << p.name << " ended with " << o.status << (o.status == 3 ? " (another result)" : "")
+          << (o.status == 4 ? " (another array)" : "") << ": " << o.said << "\nto see it again: COHERENCE_SEED=" << seed
+          << " COHERENCE_PLACE=" << this_place << " " << program_invocation_name;
+    }
+  }
+}
+
+}  // namespace

@@ -1,0 +1,611 @@
+// SPDX-License-Identifier: Apache-2.0
+// Global memory in whole jobs: allocation, checkouts, fences, over memory that is mapped and memory that is fetched.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "in_job.hpp"
+#include "libcore/pgas/memory.hpp"
+
+namespace {
+
+using tobi::global_ptr;
+using tobi::global_span;
+using tobi::global_vector;
+
+struct place {
+  const char* name;
+  int workers;
+  std::vector<std::pair<const char*, const char*>> env;
+};
+
+// What every body is tried on. `small` caches hold 16 blocks of 4 KiB.
+std::vector<place> places() {
+  const std::pair<const char*, const char*> block{"TOBI_BLOCK_SIZE", "4K"}, sub{"TOBI_SUB_BLOCK_SIZE", "256"},
+      cache{"TOBI_CACHE_SIZE", "64K"}, nodes{"TOBI_NODES", "2"}, sim{"TOBI_TRANSPORT", "sim"},
+      ofi{"TOBI_TRANSPORT", "ofi"}, tcp{"TOBI_OFI_PROVIDER", "tcp;ofi_rxm"};
+  std::vector<place> all{{"alone", 1, {}}, {"shm, 2", 2, {}}, {"shm, 4", 4, {block, sub, cache}}};
+  for (const char* policy : {"none", "write_through", "write_back", "write_back_lazy"}) {
+    const std::pair<const char*, const char*> how{"TOBI_CACHE_POLICY", policy};
+    all.push_back({policy, 2, {nodes, sim, block, sub, cache, how}});
+    all.push_back({policy, 4, {nodes, sim, block, sub, cache, how}});
+    all.push_back({policy, 2, {nodes, ofi, tcp, block, sub, cache, how}});
+  }
+  all.push_back({"the", 2, {nodes, sim, block, sub, cache, {"TOBI_DEQUE", "the"}}});
+  all.push_back({"manual", 2, {nodes, sim, block, sub, cache, {"TOBI_SIM", "manual"}}});
+  all.push_back({"no chains", 2, {nodes, sim, block, sub, cache, {"TOBI_SIM", "nochain,depth1"}}});
+  all.push_back({"migrate", 2, {nodes, sim, block, sub, cache, {"TOBI_DEBUG_MIGRATE", "1"}}});
+  for (const char* sched : {"continuation_stalling", "child_full", "child_rtc"}) {
+    all.push_back({sched, 2, {{"TOBI_SCHED", sched}}});
+    all.push_back({sched, 4, {{"TOBI_SCHED", sched}, nodes, sim, block, sub, cache}});
+  }
+  return all;
+}
+
+template <class Body>
+outcome in_place(const place& p, Body body) {
+  return in_job(p.workers, std::span<const std::pair<const char*, const char*>>(p.env), body);
+}
+
+template <class Body>
+void everywhere(Body body) {
+  for (const place& p : places()) {
+    std::string trace = p.name;
+    for (const auto& [name, value] : p.env) trace.append(" ").append(name).append("=").append(value);
+    SCOPED_TRACE(trace);
+    const outcome o = in_place(p, body);
+    EXPECT_EQ(o.status, 0);
+    EXPECT_EQ(o.said, "");
+  }
+}
+
+long fill(global_span<long> a, long from) {
+  if (a.size() <= 100) {
+    auto out = tobi::checkout(a, tobi::mode::write);
+    for (std::size_t i = 0; i < a.size(); ++i) out[i] = from + static_cast<long>(i);
+    return static_cast<long>(a.size());
+  }
+  const std::size_t half = a.size() / 2;
+  auto left = tobi::spawn([=] { return fill(a.first(half), from); });
+  const long right = fill(a.subspan(half), from + static_cast<long>(half));
+  return left.join() + right;
+}
+
+void add_one(global_span<long> a) {
+  if (a.size() <= 130) {
+    for (long& x : tobi::checkout(a, tobi::mode::read_write)) ++x;
+    return;
+  }
+  const std::size_t part = a.size() / 3;
+  auto left = tobi::spawn([=] { add_one(a.first(part)); });
+  add_one(a.subspan(part));
+  left.join();
+}
+
+long sum(global_span<long> a) {
+  if (a.size() <= 77) {
+    long total = 0;
+    for (const long x : tobi::checkout(a, tobi::mode::read)) total += x;
+    return total;
+  }
+  const std::size_t part = a.size() * 2 / 5;
+  auto left = tobi::spawn([=] { return sum(a.first(part)); });
+  const long right = sum(a.subspan(part));
+  return left.join() + right;
+}
+
+TEST(global_memory, tasks_see_what_tasks_wrote) {
+  everywhere([](tobi::runtime&) {
+    constexpr std::size_t n = 40'000;
+    for (const tobi::distribution how : {tobi::block(), tobi::block_cyclic(4096), tobi::block_cyclic(3 * 4096)}) {
+      const auto a = tobi::allocate_all<long>(n, how);
+      const long got = tobi::run([=] {
+        fill(a, 0);
+        add_one(a);
+        return sum(a);
+      });
+      if (got != static_cast<long>(n) * (n - 1) / 2 + static_cast<long>(n)) return 3;
+      // And outside of tasks, on every worker, what the tasks wrote.
+      long own = 0;
+      for (std::size_t i = 0; i < n; i += 97) own += tobi::load(a[i]) - static_cast<long>(i) - 1;
+      if (own != 0) return 4;
+      tobi::free_all(a);
+    }
+    return 0;
+  });
+}
+
+TEST(global_memory, workers_share_outside_of_tasks) {
+  everywhere([](tobi::runtime& rt) {
+    const auto a = tobi::allocate_all<int>(static_cast<std::size_t>(rt.size()) * 1000, tobi::block_cyclic(4096));
+    const auto mine = a.subspan(static_cast<std::size_t>(rt.rank()) * 1000, 1000);
+    for (int round = 0; round < 5; ++round) {
+      for (int& x : tobi::checkout(mine, tobi::mode::write)) x = rt.rank() + round;
+      rt.barrier();
+      for (int r = 0; r < rt.size(); ++r) {
+        for (const int x : tobi::checkout(a.subspan(static_cast<std::size_t>(r) * 1000, 1000), tobi::mode::read)) {
+          if (x != r + round) return 3;
+        }
+      }
+      rt.barrier();
+    }
+    return 0;
+  });
+}
+
+// A list whose nodes are made by whoever runs the task, and freed by whoever runs the end.
+struct node {
+  long value;
+  global_ptr<node> left, right;
+};
+
+global_ptr<node> build(long value, int depth) {
+  if (depth == 0) return nullptr;
+  auto left = tobi::spawn([=] { return build(2 * value, depth - 1); });
+  const auto right = build(2 * value + 1, depth - 1);
+  const global_ptr<node> mine = tobi::allocate_global<node>(1);
+  const global_ptr<node> other = left.join();
+  *tobi::checkout(mine, 1, tobi::mode::write) = {value, other, right};
+  return mine;
+}
+long take_down(global_ptr<node> tree) {
+  if (!tree) return 0;
+  const node copy = tobi::load(tree);
+  auto left = tobi::spawn([=] { return take_down(copy.left); });
+  const long right = take_down(copy.right);
+  tobi::free_global(tree, 1);
+  return copy.value + left.join() + right;
+}
+
+TEST(global_memory, objects_are_made_and_freed_anywhere) {
+  everywhere([](tobi::runtime&) {
+    for (int i = 0; i < 3; ++i) {
+      const long got = tobi::run([] { return take_down(build(1, 9)); });
+      if (got != 511 * 512 / 2) return 3;
+    }
+    return 0;
+  });
+}
+
+// What asyncs wrote, wherever they ran and whoever made them, is read behind their finish; what the body wrote, by
+// them.
+void scatter(global_span<long> a, long factor) {
+  if (a.size() <= 60) {
+    for (long& x : tobi::checkout(a, tobi::mode::read_write)) x *= factor;
+    return;
+  }
+  const std::size_t part = a.size() / 3;
+  tobi::async([=] { scatter(a.first(part), factor); });
+  scatter(a.subspan(part), factor);
+}
+
+TEST(global_memory, a_finish_sees_what_its_asyncs_wrote) {
+  everywhere([](tobi::runtime&) {
+    constexpr std::size_t n = 10'000;
+    const auto a = tobi::allocate_all<long>(n, tobi::block_cyclic(4096));
+    const long got = tobi::run([=] {
+      fill(a, 0);
+      long total = 0;
+      for (long round = 1; round <= 3; ++round) {
+        tobi::finish([&] { scatter(a, round); });
+        for (std::size_t i = 0; i < n; i += 100) {
+          for (const long x : tobi::checkout(a.subspan(i, 100), tobi::mode::read)) total += x;
+        }
+      }
+      return total;
+    });
+    return got == 9 * static_cast<long>(n) * (n - 1) / 2 ? 0 : 3;
+  });
+}
+
+// A chain of futures, each of which reads what the one before wrote; several tasks join each.
+TEST(global_memory, who_joins_a_future_sees_what_its_task_wrote) {
+  everywhere([](tobi::runtime&) {
+    constexpr std::size_t n = 600;
+    const auto a = tobi::allocate_all<long>(n, tobi::block_cyclic(1));
+    const long got = tobi::run([=] {
+      tobi::future<long> before;
+      long total = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto next = tobi::spawn_future(
+            [=] {
+              const long was = i == 0 ? 0 : before.join() + tobi::load(a[i - 1]);
+              tobi::store(a[i], was % 1'000'003);
+              return static_cast<long>(i);
+            },
+            i + 1 < n && i % 7 != 0 ? 1 : 2);
+        if (i % 7 == 0 || i + 1 == n) total += next.join() + tobi::load(a[i]);
+        if (i + 1 == n) (void)next.join();
+        before = next;
+      }
+      return total;
+    });
+    long wanted = 0, was = 0;
+    for (long i = 0; i < static_cast<long>(n); ++i) {
+      was = i == 0 ? 0 : (i - 1 + was) % 1'000'003;
+      if (i % 7 == 0 || i + 1 == static_cast<long>(n)) wanted += i + was;
+    }
+    return got == wanted ? 0 : 3;
+  });
+}
+
+// A ticket names bytes that then go home without a release, since the cache is too small to keep them: who waits for it
+// must not wait for ever.
+TEST(global_memory, what_a_ticket_names_may_be_evicted) {
+  const place small{"small",
+                    2,
+                    {{"TOBI_NODES", "2"},
+                     {"TOBI_TRANSPORT", "sim"},
+                     {"TOBI_BLOCK_SIZE", "4K"},
+                     {"TOBI_SUB_BLOCK_SIZE", "256"},
+                     {"TOBI_CACHE_SIZE", "64K"}}};
+  struct words {
+    std::atomic<std::uint64_t> ticket{0};
+    std::atomic<bool> acquired{false};
+  };
+  auto* const shared =
+      new (mmap(nullptr, sizeof(words), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) words;
+  const outcome o = in_place(small, [shared](tobi::runtime& rt) {
+    const auto a = tobi::allocate_all<char>(1 << 20, tobi::block());
+    const auto far = a.subspan(1 << 19);  // of rank 1
+    auto& memory = *tobi::pgas::current();
+    if (rt.rank() == 1) {
+      while (shared->ticket == 0) usleep(100);
+      memory.acquire(shared->ticket);
+      shared->acquired = true;
+      rt.barrier();
+      return tobi::load(far[0]) == 7 ? 0 : 3;
+    }
+    for (std::size_t i = 0; i < 16; ++i) tobi::store(far[i * 4096], static_cast<char>(7));
+    const std::uint64_t ticket = memory.release_lazily();
+    if (ticket == 0) return 4;
+    (void)tobi::load(far[17 * 4096]);  // no block is clean: all go home
+    if (memory.release_lazily() != 0) return 5;
+    shared->ticket = ticket;
+    for (int i = 0; i < 10'000 && !shared->acquired; ++i) {
+      memory.serve();
+      usleep(1000);
+    }
+    if (!shared->acquired) return 6;
+    rt.barrier();
+    return 0;
+  });
+  EXPECT_EQ(o.status, 0);
+  EXPECT_EQ(o.said, "");
+  munmap(shared, sizeof(words));
+}
+
+struct text {  // not trivially copyable, with memory of its own
+  text() = default;
+  explicit text(std::size_t n) : letters(n, 'x') {}
+  text(text&&) noexcept = default;
+  text& operator=(text&&) noexcept = default;
+  global_vector<char> letters;
+};
+
+TEST(global_memory, vectors_of_vectors) {
+  everywhere([](tobi::runtime&) {
+    const long got = tobi::run([] {
+      global_vector<global_vector<long>> rows(40);
+      const auto all = rows.span();
+      tobi::parallel_for(0, 40, 1, [=](int i) {
+        global_vector<long> row;
+        for (long k = 0; k < 30 + i; ++k) row.push_back(k);
+        *tobi::checkout(all[static_cast<std::size_t>(i)], 1, tobi::mode::read_write) = std::move(row);
+      });
+      long total = tobi::parallel_reduce(
+          0, 40, 3, 0L,
+          [=](int i) {
+            const auto inner = tobi::checkout(all[static_cast<std::size_t>(i)], 1, tobi::mode::read)->span();
+            long s = 0;
+            for (const long x : tobi::checkout(inner, tobi::mode::read)) s += x;
+            return s;
+          },
+          [](long a, long b) { return a + b; });
+      global_vector<text> texts(5, std::size_t{100});
+      texts.push_back(text(7));
+      texts.resize(4);
+      for (std::size_t i = 0; i < texts.size(); ++i) {
+        total += static_cast<long>(tobi::checkout(texts[i], 1, tobi::mode::read)->letters.size());
+      }
+      return total;
+    });
+    long wanted = 400;
+    for (long i = 0; i < 40; ++i) wanted += (30 + i) * (29 + i) / 2;
+    return got == wanted ? 0 : 3;
+  });
+}
+
+TEST(global_memory, checks_out_without_waiting_and_overlaps) {
+  everywhere([](tobi::runtime& rt) {
+    const auto a = tobi::allocate_all<int>(9000, tobi::block_cyclic(4096));
+    if (rt.rank() == 0) {
+      for (std::size_t i = 0; i < 9000; i += 1000) {
+        auto out = tobi::checkout(a.subspan(i, 1000), tobi::mode::write);
+        for (std::size_t k = 0; k < 1000; ++k) out[k] = static_cast<int>(i + k);
+      }
+    }
+    rt.barrier();
+    {
+      auto one = tobi::checkout_nb(a.subspan(0, 3000), tobi::mode::read);
+      auto two = tobi::checkout_nb(a.subspan(2000, 3000), tobi::mode::read);
+      auto three = tobi::checkout(a.subspan(2500, 1), tobi::mode::read);
+      if (three[0] != 2500) return 3;
+      auto never_waited_for = tobi::checkout_nb(a.subspan(7000, 1000), tobi::mode::read);
+      two.wait();
+      for (int i = 0; i < 3000; ++i) {
+        if (one[static_cast<std::size_t>(i)] != i || two[static_cast<std::size_t>(i)] != 2000 + i) return 4;
+      }
+      auto moved = std::move(one);
+      if (moved[5] != 5 || !one.empty()) return 5;
+    }
+    rt.barrier();
+    return 0;
+  });
+}
+
+// Writes of single bytes next to each other by different tasks: byte-exact dirty regions.
+TEST(global_memory, neighbouring_bytes_are_written_by_different_tasks) {
+  everywhere([](tobi::runtime&) {
+    constexpr int n = 3000;
+    const auto a = tobi::allocate_all<unsigned char>(n, tobi::block_cyclic(1));
+    const int wrong = tobi::run([=] {
+      for (int offset = 0; offset < 2; ++offset) {
+        tobi::parallel_for(0, n / 2, 7, [=](int i) {
+          tobi::store(a[static_cast<std::size_t>(2 * i + offset)], static_cast<unsigned char>(i + offset));
+        });
+      }
+      return tobi::parallel_reduce(
+          0, n, 50, 0,
+          [=](int i) {
+            return tobi::load(a[static_cast<std::size_t>(i)]) == static_cast<unsigned char>(i / 2 + i % 2) ? 0 : 1;
+          },
+          [](int x, int y) { return x + y; });
+    });
+    tobi::free_all(a);
+    return wrong == 0 ? 0 : 3;
+  });
+}
+
+// --- the attendant serves releases ---------------------------------------------------------------------------
+
+struct signs {  // known to all workers: mapped before they are forked
+  std::atomic<int> leaves{0};
+  std::atomic<int> read{0};  // by thieves, of what the leaf's task had written
+};
+
+// A leaf that neither polls nor checks in, on the worker that holds what its continuation is to read: whether the
+// continuation goes on meanwhile. The fork shows it; a thief that has not asked for work yet leaves it to the next
+// round.
+int went_on_during_a_leaf() {
+  const place p{
+      "attendant",
+      2,
+      {{"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "sim"}, {"TOBI_BLOCK_SIZE", "4K"}, {"TOBI_CACHE_SIZE", "64K"}}};
+  auto* const board =
+      new (mmap(nullptr, sizeof(signs), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) signs;
+  const outcome o = in_place(p, [board](tobi::runtime&) {
+    const auto a = tobi::allocate_all<int>(8192, tobi::block_cyclic(4096));
+    return tobi::run([=] {
+      int successes = 0;
+      for (int round = 1; round <= 10 && successes == 0; ++round) {
+        for (std::size_t i = 0; i < a.size(); i += 256) tobi::store(a[i], round);
+        usleep(20'000);  // the thief asks for work
+        auto leaf = tobi::spawn([=] {
+          for (int i = 0; i < 400 && board->read != round; ++i) usleep(1000);
+          return board->read == round ? 1 : 0;
+        });
+        bool right = true;
+        for (std::size_t i = 0; i < a.size(); i += 256) right = right && tobi::load(a[i]) == round;
+        if (!right) return 3;
+        board->read = round;
+        successes += leaf.join();
+      }
+      board->leaves = successes;
+      return 0;
+    });
+  });
+  EXPECT_EQ(o.status, 0);
+  EXPECT_EQ(o.said, "");
+  const int got = board->leaves;
+  munmap(board, sizeof(signs));
+  return got;
+}
+
+TEST(global_memory, the_attendant_serves_releases_during_a_long_leaf) { EXPECT_EQ(went_on_during_a_leaf(), 1); }
+
+// --- errors: one sentence, with the rank, and the job ends ------------------------------------------------
+
+const place far{"far",
+                2,
+                {{"TOBI_NODES", "2"},
+                 {"TOBI_TRANSPORT", "sim"},
+                 {"TOBI_BLOCK_SIZE", "4K"},
+                 {"TOBI_SUB_BLOCK_SIZE", "256"},
+                 {"TOBI_CACHE_SIZE", "64K"}}};
+
+template <class Body>
+void expect_error(const char* words, Body body) {
+  SCOPED_TRACE(words);
+  for (const place& p : {far, place{"shm", 2, {}}}) {
+    const outcome o = in_place(p, [=](tobi::runtime& rt) {
+      const auto a = tobi::allocate_all<char>(1 << 20, tobi::block());
+      rt.barrier();
+      if (rt.rank() == 0) body(a);
+      rt.barrier();
+      return 0;
+    });
+    EXPECT_EQ(o.status, 1);
+    EXPECT_NE(o.said.find(words), std::string::npos) << o.said;
+    EXPECT_NE(o.said.find("rank 0"), std::string::npos) << o.said;
+  }
+}
+
+TEST(global_memory_errors, are_one_sentence) {
+  using tobi::access;
+  expect_error("matches no checkout", [](global_span<char> a) { tobi::checkin_raw(a[5].raw(), 8, access::read); });
+  expect_error("matches no checkout: what is held there is 8 bytes", [](global_span<char> a) {
+    tobi::checkout_raw(a[5].raw(), 8, access::read);
+    tobi::checkin_raw(a[5].raw(), 8, access::write);
+  });
+  expect_error("names memory that is not global", [](global_span<char>) {
+    char local = 0;
+    tobi::checkout_raw(&local, 1, access::read);
+  });
+  expect_error("freed, or never allocated",
+               [](global_span<char> a) { tobi::checkout_raw(a.end().raw() + (1 << 24), 1, access::read); });
+  expect_error("not there: it was freed before", [](global_span<char>) {
+    const auto p = tobi::allocate_global<long>(3);
+    tobi::free_global(p, 3);
+    tobi::free_global(p, 3);
+  });
+  expect_error("no task has allocated", [](global_span<char> a) { tobi::free_global(a[0], 1); });
+  expect_error("held across a barrier", [](global_span<char> a) {
+    tobi::checkout_raw(a[5].raw(), 8, access::read);
+    // The barrier behind the body.
+  });
+  expect_error("out of global memory",
+               [](global_span<char>) { (void)tobi::allocate_global<char>(std::size_t{1} << 40); });
+}
+
+TEST(global_memory_errors, more_than_the_cache_holds) {
+  const outcome o = in_place(far, [](tobi::runtime& rt) {
+    const auto a = tobi::allocate_all<char>(1 << 20, tobi::block());
+    if (rt.rank() == 0) (void)tobi::checkout(a, tobi::mode::read).size();
+    return 0;
+  });
+  EXPECT_EQ(o.status, 1);
+  EXPECT_NE(o.said.find("more than the 16 of the cache (64K)"), std::string::npos) << o.said;
+}
+
+TEST(global_memory_errors, too_many_checkouts_held) {
+  const outcome o = in_place(far, [](tobi::runtime& rt) {
+    const auto a = tobi::allocate_all<char>(1 << 20, tobi::block());
+    if (rt.rank() == 0) {
+      for (std::size_t i = (1 << 19); i < (1 << 20); i += 4096) {
+        tobi::checkout_raw(a[i].raw(), 1, tobi::access::read_write);
+      }
+    }
+    rt.barrier();
+    return 0;
+  });
+  EXPECT_EQ(o.status, 1);
+  EXPECT_NE(o.said.find("cache of 16 blocks is full of checkouts that are held (17 of them"), std::string::npos)
+      << o.said;
+}
+
+TEST(global_memory_errors, held_across_a_fork) {
+  for (const place& p : {far, place{"alone", 1, {}}}) {
+    const outcome o = in_place(p, [](tobi::runtime&) {
+      const auto a = tobi::allocate_all<long>(100);
+      tobi::run([=] {
+        auto held = tobi::checkout(a, tobi::mode::read);
+        auto child = tobi::spawn([] { return 1; });
+        return child.join() + held[0];
+      });
+      return 0;
+    });
+    EXPECT_EQ(o.status, 1);
+    EXPECT_NE(o.said.find("held across a fork"), std::string::npos) << o.said;
+  }
+}
+
+// A join that must wait: its child is elsewhere.
+TEST(global_memory_errors, held_across_a_join) {
+  for (const char* sched : {"continuation_greedy", "continuation_stalling", "child_full", "child_rtc"}) {
+    const place p{"join", 2, {{"TOBI_SCHED", sched}}};
+    const outcome o = in_place(p, [](tobi::runtime&) {
+      const auto a = tobi::allocate_all<long>(100);
+      tobi::run([=] {
+        for (int i = 0; i < 1000; ++i) {
+          auto child = tobi::spawn([] {
+            for (int k = 0; k < 20; ++k) {
+              usleep(100);
+              tobi::poll();
+            }
+            return 1;
+          });
+          auto held = tobi::checkout(a, tobi::mode::read);
+          (void)child.join();
+        }
+        return 0;
+      });
+      return 0;
+    });
+    EXPECT_EQ(o.status, 1) << sched;
+    EXPECT_NE(o.said.find("held across a join"), std::string::npos) << sched << ": " << o.said;
+  }
+}
+
+[[gnu::noinline]] void writes_here(global_span<long> a) {
+  auto out = tobi::checkout(a, tobi::mode::write);
+  for (long& x : out) x = 1;
+  usleep(20'000);
+}
+
+// Two tasks that nothing orders, each of which holds the same range for a while.
+TEST(global_memory_errors, overlapping_writes_are_reported_with_both_places) {
+  for (const char* transport : {"shm", "sim"}) {
+    const place p{"watch", 2, {{"TOBI_DEBUG_GLOBAL", "1"}, {"TOBI_TRANSPORT", transport}}};
+    const outcome o = in_place(p, [](tobi::runtime& rt) {
+      const auto a = tobi::allocate_all<long>(100);
+      for (int i = 0; i < 20; ++i) {
+        rt.barrier();
+        writes_here(a.subspan(static_cast<std::size_t>(rt.rank()) * 10, 20));
+      }
+      return 0;
+    });
+    EXPECT_EQ(o.status, 1);
+    EXPECT_NE(o.said.find("a data race in global memory: one task writes 160 bytes on rank"), std::string::npos)
+        << o.said;
+    EXPECT_NE(o.said.find("while another writes 160 bytes on rank"), std::string::npos) << o.said;
+  }
+  // And none where tasks are ordered, or only read.
+  const place p{"watch", 4, {{"TOBI_DEBUG_GLOBAL", "1"}, {"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "sim"}}};
+  const outcome o = in_place(p, [](tobi::runtime&) {
+    const auto a = tobi::allocate_all<long>(2000);
+    return tobi::run([=] {
+      fill(a, 0);
+      add_one(a);
+      return sum(a) + sum(a) == 2 * (2000L * 1999 / 2 + 2000) ? 0 : 3;
+    });
+  });
+  EXPECT_EQ(o.status, 0);
+  EXPECT_EQ(o.said, "");
+}
+
+TEST(global_memory_errors, the_kernels_limit_of_mappings) {
+  const place few{
+      "few",
+      2,
+      {{"TOBI_BLOCK_SIZE", "4K"}, {"TOBI_CACHE_SIZE", "4K"}, {"TOBI_SUB_BLOCK_SIZE", "4K"}, {"TOBI_MAP_LIMIT", "24"}}};
+  // A few blocks of this node may be mapped. One after the other, any number of them is visited.
+  const outcome visits = in_place(few, [](tobi::runtime& rt) {
+    const auto a = tobi::allocate_all<char>(1 << 20, tobi::block_cyclic(1));
+    for (std::size_t i = static_cast<std::size_t>(rt.rank()); i < a.size(); i += 4096) tobi::store(a[i], 'y');
+    rt.barrier();
+    for (std::size_t i = 0; i < a.size(); i += 4096) {
+      for (std::size_t r = 0; r < 2; ++r) {
+        if (tobi::load(a[i + r]) != 'y') return 3;
+      }
+    }
+    rt.barrier();
+    return 0;
+  });
+  EXPECT_EQ(visits.status, 0);
+  EXPECT_EQ(visits.said, "");
+  const outcome holds = in_place(few, [](tobi::runtime& rt) {
+    const auto a = tobi::allocate_all<char>(1 << 20, tobi::block_cyclic(1));
+    if (rt.rank() == 0) (void)tobi::checkout(a, tobi::mode::read).size();
+    rt.barrier();
+    return 0;
+  });
+  EXPECT_EQ(holds.status, 1);
+  EXPECT_NE(holds.said.find("limit of kernel mappings is reached"), std::string::npos) << holds.said;
+}
+
+}  // namespace

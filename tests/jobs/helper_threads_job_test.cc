@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads beside a worker: where they may run, and whose end they are not.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "in_job.hpp"
+
+namespace {
+
+int cpus_of(int thread) {
+  cpu_set_t may;
+  return sched_getaffinity(thread, sizeof may, &may) == 0 ? CPU_COUNT(&may) : 0;
+}
+
+constexpr std::pair<const char*, const char*> served_by_threads[] = {{"TOBI_TRANSPORT", "ofi"},
+                                                                     {"TOBI_NODES", "2"},
+                                                                     {"TOBI_OFI_PROVIDER", "tcp;ofi_rxm"},
+                                                                     {"TOBI_AMO_SERVER", "thread"}};
+
+// A worker that is bound to a core leaves the others to its helpers: what they serve would interrupt its computation,
+// or wait for it.
+TEST(helper_threads, are_not_bound_to_the_core_of_their_worker) {
+  const int cpus = cpus_of(0);
+  if (cpus < 2) GTEST_SKIP() << "one cpu";
+  const outcome o = in_job(2, served_by_threads, [=](tobi::runtime&) {
+    if (cpus_of(0) != 1) return 77;  // nobody is bound here
+    int helpers = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+      const int thread = std::stoi(entry.path().filename());
+      if (thread == gettid()) continue;
+      ++helpers;
+      // Each unbinds itself as it begins, which may be later than this.
+      for (int turns = 0; cpus_of(thread) < 2; ++turns) {
+        if (turns == 2000) {
+          std::string name;
+          std::getline(std::ifstream(entry.path() / "comm"), name);
+          std::fprintf(stderr, "thread %s\n", name.c_str());
+          return 9;
+        }
+        usleep(1000);
+      }
+    }
+    return helpers >= 2 ? 0 : 10;  // the attendant, and who serves
+  });
+  if (o.said.find("ofi cannot be used") != std::string::npos || o.status == 77) GTEST_SKIP() << o.said;
+  EXPECT_EQ(o.status, 0) << o.said;
+}
+
+// The kernel's parent-death signal means the thread that has forked the workers, not its process.
+TEST(helper_threads, may_make_the_job_and_end_before_it) {
+  constexpr int right = 42;
+  const outcome o = in_child([] {
+    const pid_t head = getpid();
+    std::thread maker([head] {
+      new tobi::runtime(tobi::options{.workers = 3});  // until the process ends
+      while (getpid() != head) pause();
+    });
+    maker.join();
+    usleep(500'000);  // the workers would have ended, and told
+    static_cast<void>(!write(STDERR_FILENO, "here", 4));
+    _exit(right);
+  });
+  EXPECT_LT(o.said.find("here"), o.said.find("tobi:")) << o.said;
+  EXPECT_EQ(o.status, right) << o.said;
+}
+
+}  // namespace

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a body as a job of its own, in a child process: a runtime forks, binds and ends processes, which the test
+// program must not.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <tobi/tobi.hpp>
+#include <utility>
+#include <vector>
+
+/// In the body of a job: ends it with status 3 where CONDITION does not hold, and says which condition, and where. What
+/// is said on standard error is the outcome's. A macro, for the condition's text.
+#define CHECK(...)                                                                                \
+  do {                                                                                            \
+    if (!(__VA_ARGS__)) {                                                                         \
+      std::fprintf(stderr, "%s:%d: CHECK(%s) does not hold\n", __FILE__, __LINE__, #__VA_ARGS__); \
+      return 3;                                                                                   \
+    }                                                                                             \
+  } while (false)
+
+struct outcome {
+  int status = -1;   // of rank 0: exit status, or 128 + signal
+  std::string said;  // on standard error, by all ranks
+};
+
+using environment = std::initializer_list<std::pair<const char*, const char*>>;
+
+/// BODY() runs in a process of its own, which it ends, or status 0 does. A hang is a failure of this test alone.
+template <class Body>
+outcome in_child(Body body, unsigned at_most_s = 60) {
+  int said[2];
+  if (pipe(said) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(said[1], STDERR_FILENO);
+    close(said[0]);
+    close(said[1]);
+    alarm(at_most_s);
+    body();
+    _exit(0);
+  }
+  close(said[1]);
+  outcome o;
+  char buffer[4096];
+  for (ssize_t n; (n = read(said[0], buffer, sizeof buffer)) > 0;) o.said.append(buffer, static_cast<std::size_t>(n));
+  close(said[0]);
+  int how = 0;
+  waitpid(child, &how, 0);
+  o.status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+  return o;
+}
+
+/// BODY(rt) runs on every worker; what it returns on a rank is that process's exit status.
+template <class Body>
+outcome in_job(int workers, std::span<const std::pair<const char*, const char*>> env, Body body,
+               const std::vector<std::pair<const char*, const char*>>& more = {}) {
+  return in_child([&] {
+    for (const auto& [name, value] : env) setenv(name, value, 1);
+    for (const auto& [name, value] : more) setenv(name, value, 1);
+    int status = 0;
+    {
+      tobi::runtime rt(tobi::options{.workers = workers});
+      status = body(rt);
+    }
+    std::exit(status);
+  });
+}
+template <class Body>
+outcome in_job(int workers, environment env, Body body) {
+  return in_job(workers, std::span(env.begin(), env.size()), body);
+}

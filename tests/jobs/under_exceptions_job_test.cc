@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting and forking while an exception is under way, in destructors, and in catch clauses: the exception is memory of
+// its process, so the task stays there, and thieves do not see what it forks.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstring>
+#include <stdexcept>
+
+#include "in_job.hpp"
+
+namespace {
+
+long fib(long n) {
+  if (n < 2) return n;
+  auto x = tobi::spawn([=] { return fib(n - 1); });
+  const long y = fib(n - 2);
+  return x.join() + y;
+}
+
+struct way {
+  const char* name;
+  int workers;
+  std::vector<std::pair<const char*, const char*>> env;
+};
+
+class under_exceptions : public testing::TestWithParam<way> {
+ protected:
+  // F throws "mine" through a destructor that waits.
+  template <class F>
+  void each_exception_arrives(F f) {
+    const outcome o = in_job(
+        GetParam().workers, {},
+        [f](tobi::runtime&) {
+          for (int runs = 0; runs < 5; ++runs) {
+            const int caught = tobi::run([=] {
+              int right = 0;
+              for (int i = 0; i < 30; ++i) {
+                try {
+                  f();
+                } catch (const std::runtime_error& e) {
+                  right += std::strcmp(e.what(), "mine") == 0 ? 1 : 0;
+                }
+                right += std::uncaught_exceptions() == 0 ? 0 : 1000;
+              }
+              return right;
+            });
+            if (caught != 30) return 1;
+          }
+          return 0;
+        },
+        GetParam().env);
+    EXPECT_EQ(o.status, 0) << o.said;
+    EXPECT_EQ(o.said, "");
+  }
+};
+
+template <class F>
+struct at_the_end {
+  F f;
+  ~at_the_end() { f(); }
+};
+template <class F>
+at_the_end(F) -> at_the_end<F>;
+
+TEST_P(under_exceptions, a_destructor_joins_a_task) {
+  each_exception_arrives([] {
+    auto t = tobi::spawn([] { return fib(12); });
+    const at_the_end joins{[&t] { t.join(); }};
+    throw std::runtime_error("mine");
+  });
+}
+
+TEST_P(under_exceptions, a_task_that_nobody_joins_ends_first) {
+  each_exception_arrives([] {
+    auto t = tobi::spawn([] { return fib(12); });
+    throw std::runtime_error("mine");
+  });
+}
+
+TEST_P(under_exceptions, a_destructor_joins_a_future) {
+  each_exception_arrives([] {
+    const auto f = tobi::spawn_future([] { return fib(12); });
+    const at_the_end joins{[f] { f.join(); }};
+    throw std::runtime_error("mine");
+  });
+}
+
+TEST_P(under_exceptions, a_destructor_waits_in_a_finish) {
+  each_exception_arrives([] {
+    const at_the_end waits{[] { tobi::finish([] { tobi::async([] { fib(10); }); }); }};
+    throw std::runtime_error("mine");
+  });
+}
+
+TEST_P(under_exceptions, a_destructor_forks) {
+  each_exception_arrives([] {
+    const at_the_end forks{[] { tobi::parallel_for(0, 8, 1, [](int) { fib(8); }); }};
+    throw std::runtime_error("mine");
+  });
+}
+
+TEST_P(under_exceptions, a_destructor_joins_a_task_that_throws_too) {
+  each_exception_arrives([] {
+    auto t = tobi::spawn([]() -> int {
+      fib(6);
+      throw 1;
+    });
+    const at_the_end joins{[&t] {
+      try {
+        t.join();
+      } catch (const tobi::task_error&) {
+      }
+    }};
+    throw std::runtime_error("mine");
+  });
+}
+
+TEST_P(under_exceptions, tasks_of_a_destructor_throw_through_others) {
+  each_exception_arrives([] {
+    const at_the_end forks{[] {
+      try {
+        auto outer = tobi::spawn([] {
+          auto t = tobi::spawn([] { return fib(9); });
+          const at_the_end joins{[&t] { t.join(); }};
+          throw std::logic_error("inner");
+        });
+        outer.join();
+      } catch (const tobi::task_error&) {
+      }
+    }};
+    throw std::runtime_error("mine");
+  });
+}
+
+TEST_P(under_exceptions, a_catch_clause_forks_and_joins) {
+  each_exception_arrives([] {
+    try {
+      throw 5;
+    } catch (const int five) {
+      auto t = tobi::spawn([] { return fib(10); });
+      if (fib(8) + t.join() + five == 21 + 55 + 5) throw std::runtime_error("mine");
+    }
+  });
+}
+
+// The parent of the task that throws is on the same stack, and what it waits for is another worker's.
+TEST_P(under_exceptions, a_destructor_waits_below_its_parent) {
+  if (GetParam().name == std::string("child_rtc")) GTEST_SKIP() << "child_rtc refuses promises";
+  if (std::string(GetParam().name).starts_with("stalling")) {
+    GTEST_SKIP() << "the future's task may wait on the very worker that waits in place, and goes on only there";
+  }
+  each_exception_arrives([] {
+    const auto p = tobi::make_promise<long>(1);
+    const auto sets = tobi::spawn_future([=] {
+      fib(16);
+      p.set(5);
+    });
+    const auto f = tobi::spawn_future([=] { return p.get_future().join(); });
+    auto t = tobi::spawn([=] {
+      const at_the_end joins{[f] { f.join(); }};
+      throw std::logic_error("inner");
+    });
+    sets.join();
+    try {
+      t.join();
+    } catch (const tobi::task_error& e) {
+      if (e.message() != "inner") return;
+    }
+    throw std::runtime_error("mine");
+  });
+}
+
+TEST_P(under_exceptions, main_runs_tasks_in_a_catch_clause) {
+  const outcome o = in_job(
+      GetParam().workers, {},
+      [](tobi::runtime&) {
+        try {
+          throw std::runtime_error("main's");
+        } catch (const std::runtime_error& e) {
+          const long n = tobi::run([] { return fib(18); });
+          return n == 2584 && std::strcmp(e.what(), "main's") == 0 ? 0 : 1;
+        }
+      },
+      GetParam().env);
+  EXPECT_EQ(o.status, 0) << o.said;
+}
+
+const way ways[] = {
+    {"one", 1, {}},
+    {"two", 2, {}},
+    {"three", 3, {}},
+    {"four", 4, {}},
+    {"the_one", 1, {{"TOBI_DEQUE", "the"}}},
+    {"the_three", 3, {{"TOBI_DEQUE", "the"}}},
+    {"nodes", 4, {{"TOBI_NODES", "2"}}},
+    {"stalling_one", 1, {{"TOBI_SCHED", "continuation_stalling"}}},
+    {"stalling_three", 3, {{"TOBI_SCHED", "continuation_stalling"}}},
+    {"child_full", 3, {{"TOBI_SCHED", "child_full"}}},
+    {"child_rtc", 3, {{"TOBI_SCHED", "child_rtc"}}},
+    {"moved_at_forks", 1, {{"TOBI_DEBUG_MIGRATE", "1"}}},
+    {"moved_at_forks_three", 3, {{"TOBI_DEBUG_MIGRATE", "1"}}},
+};
+INSTANTIATE_TEST_SUITE_P(over, under_exceptions, testing::ValuesIn(ways),
+                         [](const auto& the) { return std::string(the.param.name); });
+
+// The future's task waits on the worker that waits in place for it: the job stands still, and says so.
+TEST(under_exceptions_alone, a_wait_that_may_be_for_ever_is_said_to_be_long) {
+  const outcome o = in_child(
+      [] {
+        setenv("TOBI_SCHED", "continuation_stalling", 1);
+        tobi::runtime rt(tobi::options{.workers = 1});
+        tobi::run([] {
+          const auto p = tobi::make_promise<long>(1);
+          const auto f = tobi::spawn_future([=] { return p.get_future().join(); });
+          p.set(5);
+          auto t = tobi::spawn([=] {
+            const at_the_end joins{[f] { f.join(); }};
+            throw std::logic_error("inner");
+          });
+          t.join();
+          return 0;
+        });
+      },
+      4);
+  EXPECT_EQ(o.status, 128 + SIGALRM);
+  EXPECT_NE(o.said.find("can go on only on this worker"), std::string::npos) << o.said;
+}
+
+// What a destructor waits for may be what only its own worker can run.
+TEST(under_exceptions_alone, a_task_that_waits_is_awaited_by_a_destructor) {
+  for (const char* deque : {"steal_word", "the"}) {
+    const outcome o = in_job(1, {{"TOBI_DEQUE", deque}}, [](tobi::runtime&) {
+      return tobi::run([] {
+        try {
+          auto p = tobi::make_promise<int>();
+          auto t = tobi::spawn([=] { return p.get_future().join(); });
+          p.set(1);
+          throw std::runtime_error("mine");
+        } catch (const std::runtime_error&) {
+          return 0;
+        }
+        return 1;
+      });
+    });
+    EXPECT_EQ(o.status, 0) << o.said;
+  }
+}
+
+}  // namespace

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What the compiler says of programs that cannot be right: the first error of each is one sentence in the user's words. WHOLE:
+# what clang++ says of them, too.
+. "$(dirname "$0")/../harness.inc"
+compilers=$CXX
+if [ -z "${WHOLE:-}" ]; then :; elif command -v clang++ >/dev/null; then compilers="$CXX clang++"; else skip "clang++: not installed"; fi
+
+# says SENTENCE RULE STANDARD: the program on standard input does not compile, and that is the first error; it is the only one, but
+# for what is said of a program that has no C++20.
+says() {
+  cat >"$folder/program.cc"
+  for compiler in $compilers; do
+    $compiler "$3" -I"$ROOT/libcore/include" -fsyntax-only "$folder/program.cc" >"$out" 2>&1 && { not_ok "$compiler: $2: it compiles"; continue; }
+    grep -E '(fatal )?error:' "$out" >"$folder/errors"
+    if ! head -n 1 "$folder/errors" | grep -qF -- "$1"; then
+      not_ok "$compiler: $2"
+    elif [ "$3" = -std=c++20 ] && [ "$(wc -l <"$folder/errors")" -ne 1 ]; then
+      not_ok "$compiler: $2: more than one error" "$(cat "$folder/errors")"
+    else
+      ok "$compiler: $2"
+    fi
+  done
+}
+# A task around the lines on standard input.
+task() { printf '#include <memory>\n#include <string>\n#include <tobi/tobi.hpp>\n#include <vector>\nlong add(long a, long b) { return a + b; }\nlong f() {\n'; cat; printf '  return 0;\n}\n'; }
+
+printf '#include <tobi/tobi.hpp>\nint main() {}\n' | says 'tobi: Tobiuo needs C++20' 'a program in C++17 is told what is missing' -std=c++17
+for header in $(cd "$ROOT/libcore/include" && find tobi -name '*.hpp' ! -path '*/detail/*' | sort); do
+  printf '#include <%s>\n' "$header"
+done >"$folder/headers"
+while read -r line; do
+  echo "$line" >"$folder/one.cc"
+  $CXX -std=c++17 -I"$ROOT/libcore/include" -fsyntax-only "$folder/one.cc" 2>&1 | grep 'error:' | head -n 1 | grep -q 'tobi: Tobiuo needs C++20' || echo "$line"
+done <"$folder/headers" >"$folder/silent"
+nothing "each public header says so" "$(cat "$folder/silent"; [ -s "$folder/headers" ] || echo 'no header at all')"
+
+closure="tobi: a task's closure is copied by its bytes"
+result="tobi: a task's result is copied by its bytes"
+task <<<'  tobi::spawn(5).join();' | says 'tobi: spawn() takes a function' 'a number is not spawned' -std=c++20
+task <<<'  return tobi::spawn(add, 1).join();' | says 'cannot be called with these arguments' 'an argument is missing' -std=c++20
+task <<<'  return tobi::spawn([] { return 1L; }, 2).join();' | says 'cannot be called with these arguments' 'an argument is too many' -std=c++20
+task <<<'  return tobi::spawn([](long& n) { return ++n; }, 2L).join();' | says 'cannot be called with these arguments' 'a reference to a copy is refused' -std=c++20
+task <<<'  return tobi::spawn([](const std::string& s) { return static_cast<long>(s.size()); }, std::string("x")).join();' |
+  says 'tobi: the arguments of spawn() are copied by their bytes' 'an argument that owns memory is refused' -std=c++20
+task <<<'  return tobi::spawn([](std::unique_ptr<long> p) { return *p; }, std::make_unique<long>(1)).join();' |
+  says 'tobi: the arguments of spawn() are copied by their bytes' 'an argument that cannot be copied is refused' -std=c++20
+task <<<'  return tobi::spawn([p = std::make_unique<long>(1)] { return *p; }).join();' | says "$closure" 'a closure that can only be moved is refused' -std=c++20
+task <<<'  const auto c = [p = std::make_unique<long>(1)] { return *p; }; return tobi::spawn(c).join();' | says "$closure" 'so is one that has a name' -std=c++20
+task <<<'  return tobi::spawn([v = std::vector<long>(3)] { return v[0]; }).join();' | says "$closure" 'a closure with a container is refused' -std=c++20
+task <<<'  return static_cast<long>(tobi::spawn([] { return std::string("x"); }).join().size());' | says "$result" 'a result that owns memory is refused' -std=c++20
+finish

@@ -34,7 +34,7 @@ using environment = std::initializer_list<std::pair<const char*, const char*>>;
 
 /// BODY() runs in a process of its own, which it ends, or status 0 does. A hang is a failure of this test alone.
 template <class Body>
-outcome in_child(Body body, unsigned at_most_s = 60) {
+outcome in_child(Body body, unsigned at_most_s = 180) {
   int said[2];
   if (pipe(said) != 0) return {};
   const pid_t child = fork();

@@ -54,7 +54,7 @@ void tobi_join(handle* h, void* result, std::uint32_t bytes);
 void tobi_abandon(handle* h) noexcept;
 }
 
-using closure_words = std::array<std::uint64_t, 4>;
+using closure_words = std::uint64_t[4];
 
 // fork() calls tobi_fork with the first USED words of W. On x86-64 that preserves rbp alone: so the compiler keeps on
 // the stack what is alive across the fork, and only that, and the fork itself saves nothing. Compilers are told in two
@@ -66,10 +66,9 @@ using closure_words = std::array<std::uint64_t, 4>;
 /// the command line does. (A list of clobbers could not: GCC takes a name there only where the target has the register,
 /// and the preprocessor does not know a function's target.) The registers that calls preserve are taken meanwhile: an
 /// empty asm statement before the call sets them, and one after it uses them. Words that are not used are set by empty
-/// statements too.
+/// statements too: volatile ones, or equal statements become one, and its value is moved to each place.
 template <int Used>
 [[gnu::always_inline]] inline registers2 fork(const closure_words& w, handle* h, const task_type* type) noexcept {
-  [[maybe_unused]] const std::uint64_t v0 = w[0], v1 = w[1], v2 = w[2], v3 = w[3];
   // The compiler knows nothing of this pointer. Otherwise it would keep it in memory for the join, which hardly ever
   // wants it.
   if (h != nullptr) asm("leaq %1, %0" : "=r"(h) : "m"(*h));
@@ -79,25 +78,22 @@ template <int Used>
   register std::uint64_t r14 asm("r14");
   register std::uint64_t r15 asm("r15");
   asm volatile("" : "=r"(bx), "=r"(r12), "=r"(r13), "=r"(r14), "=r"(r15) : : "memory");
-  register std::uint64_t w0 asm("rdi");
-  register std::uint64_t w1 asm("rcx");
-  register std::uint64_t w2 asm("r8");
-  register std::uint64_t w3 asm("r9");
-  if constexpr (Used < 1) asm("" : "=r"(w0));
-  if constexpr (Used < 2) asm("" : "=r"(w1));
-  if constexpr (Used < 3) asm("" : "=r"(w2));
-  if constexpr (Used < 4) asm("" : "=r"(w3));
+  std::uint64_t w0, w1, w2, w3;
+  if constexpr (Used < 1) asm volatile("" : "=r"(w0));
+  if constexpr (Used < 2) asm volatile("" : "=r"(w1));
+  if constexpr (Used < 3) asm volatile("" : "=r"(w2));
+  if constexpr (Used < 4) asm volatile("" : "=r"(w3));
   registers2 r;
   if constexpr (Used == 0)
     r = tobi_fork(w0, h, type, w1, w2, w3);
   else if constexpr (Used == 1)
-    r = tobi_fork(v0, h, type, w1, w2, w3);
+    r = tobi_fork(w[0], h, type, w1, w2, w3);
   else if constexpr (Used == 2)
-    r = tobi_fork(v0, h, type, v1, w2, w3);
+    r = tobi_fork(w[0], h, type, w[1], w2, w3);
   else if constexpr (Used == 3)
-    r = tobi_fork(v0, h, type, v1, v2, w3);
+    r = tobi_fork(w[0], h, type, w[1], w[2], w3);
   else
-    r = tobi_fork(v0, h, type, v1, v2, v3);
+    r = tobi_fork(w[0], h, type, w[1], w[2], w[3]);
   asm volatile("" : : "r"(bx), "r"(r12), "r"(r13), "r"(r14), "r"(r15) : "memory");
   return r;
 }
@@ -132,26 +128,24 @@ template <int Used>
 /// by asm statements that are empty.
 template <int Used>
 [[gnu::always_inline]] inline registers2 fork(const closure_words& w, handle* h, const task_type* type) noexcept {
-  // Out of the array first: at -O0 its operator[] is a call, which would change the registers that were set before it.
-  [[maybe_unused]] const std::uint64_t v0 = w[0], v1 = w[1], v2 = w[2], v3 = w[3];
   register std::uint64_t w0 asm("rdi");
   register std::uint64_t w1 asm("rcx");
   register std::uint64_t w2 asm("r8");
   register std::uint64_t w3 asm("r9");
   if constexpr (Used > 0)
-    w0 = v0;
+    w0 = w[0];
   else
     asm("" : "=r"(w0));
   if constexpr (Used > 1)
-    w1 = v1;
+    w1 = w[1];
   else
     asm("" : "=r"(w1));
   if constexpr (Used > 2)
-    w2 = v2;
+    w2 = w[2];
   else
     asm("" : "=r"(w2));
   if constexpr (Used > 3)
-    w3 = v3;
+    w3 = w[3];
   else
     asm("" : "=r"(w3));
   asm("" : : "r"(__builtin_frame_address(0)));
@@ -183,7 +177,7 @@ calls:
 
 template <int Used>
 registers2 fork(const closure_words& w, handle* h, const task_type* type) noexcept {
-  return tobi_fork(w[0], h, type, w[1], w[2], w[3]);
+  return tobi_fork(Used > 0 ? w[0] : 0, h, type, Used > 1 ? w[1] : 0, Used > 2 ? w[2] : 0, Used > 3 ? w[3] : 0);
 }
 
 #endif
@@ -323,13 +317,16 @@ inline constexpr task_type type_of{&run_task<F, R>, by_words<F> ? 0 : sizeof(F),
 /// reads it: its bytes are taken before the child runs any of it.
 template <class R, class F>
 [[gnu::always_inline]] inline registers2 fork_task(const F& function, handle* h) noexcept {
-  closure_words words{};
+  constexpr int used = by_words<F> ? (std::is_empty_v<F> ? 0 : (sizeof(F) + 7) / 8) : 1;
+  // Only the words that are used, and a plain array: GCC inlines a task's continuation into itself (fib's, two fifths
+  // of its time) by an estimate of its size that is made before operator[] of an std::array is inlined.
+  closure_words words;
   if constexpr (by_words<F>) {
-    copy_words<sizeof(F)>(&words, &function);
+    if constexpr (sizeof(F) % 8 != 0 && used != 0) words[used - 1] = 0;
+    if constexpr (used != 0) copy_words<sizeof(F)>(&words, &function);
   } else {
     words[0] = reinterpret_cast<std::uint64_t>(&function);
   }
-  constexpr int used = by_words<F> ? (std::is_empty_v<F> ? 0 : (sizeof(F) + 7) / 8) : 1;
   return fork<used>(words, h, &type_of<F, R>);
 }
 

@@ -16,10 +16,13 @@ paragraphs() {
     { if (text == "") where = FILENAME ":" FNR; sub(/^ *([-*]|[0-9]+\.) /, ""); sub(/^ +/, ""); text = text == "" ? $0 : text " " $0 }
     END { out() }' "$@"
 }
-# comments FILE...: the same of C++'s // comments.
+# comments FILE...: the same of C++'s // comments, without the examples in them.
 comments() {
   awk 'function out() { if (text != "") print where ": " text; text = "" }
-    FNR == 1 { out() }
+    FNR == 1 { out(); example = 0 }
+    /\/\/\/ @code/ { out(); example = 1 }
+    /\/\/\/ @endcode/ { example = 0; next }
+    example { next }
     { at = match($0, /\/\/+( |$)/); alone = $0 ~ /^ *\/\/+/ }
     !at { out(); next }
     !alone { out() }
@@ -32,7 +35,7 @@ git ls-files '*.md' | grep -v '^tools/manual/' >"$folder/pages"
 mapfile -t pages <"$folder/pages"
 mapfile -t headers < <(git ls-files 'libcore/include/tobi/*.hpp')
 { paragraphs "${pages[@]}"; comments "${headers[@]}"; } | sed 's/`[^`]*`/`...`/g' >"$folder/prose"
-printf '/// One\n/// two.\nint x;  // three\n//   code;\nint y;  // four\n' >"$folder/example.hpp"
+printf '/// One\n/// two.\n/// @code\n/// int code;\n/// @endcode\nint x;  // three\n//   code;\nint y;  // four\n' >"$folder/example.hpp"
 printf 'One\ntwo.\n\n```\ncode\n```\n- three\n  four\n' >"$folder/example.md"
 nothing "comments and paragraphs are read whole" "$([ "$(comments "$folder/example.hpp" | sed 's/.*: //' | tr '\n' '|')" = 'One two.|three|four|' ] || comments "$folder/example.hpp"
   [ "$(paragraphs "$folder/example.md" | sed 's/.*: //' | tr '\n' '|')" = 'One two.|three four|' ] || paragraphs "$folder/example.md"

@@ -45,7 +45,7 @@ namespace tobi::alloc {
 namespace {
 
 // The encodings of MALLOCX_ARENA and of MALLOCX_TCACHE_NONE in jemalloc's public header. Without the thread cache an
-// object freed is at once free for everybody, and nothing of this range lingers in a cache that outlives it.
+// object freed is at once free for every thread, and nothing of this range lingers in a cache that outlives it.
 constexpr int in_arena(unsigned arena) noexcept { return static_cast<int>((arena + 1) << 20); }
 constexpr int no_thread_cache = 1 << 8;
 
@@ -63,7 +63,7 @@ struct heap::range : extent_hooks_t {
     // jemalloc keeps what it has got: dalloc refuses, so that freed extents wait in the arena for the next use.
     dalloc = [](extent_hooks_t*, void*, std::size_t, bool, unsigned) { return true; };
     // Registered memory must stay what the device has pinned: a hole punched into it would leave the device writing to
-    // pages that nobody sees. So nothing is ever purged (null hooks refuse).
+    // pages that no process sees. So nothing is ever purged (null hooks refuse).
     split = [](extent_hooks_t*, void*, std::size_t, std::size_t, std::size_t, bool, unsigned) { return false; };
     merge = [](extent_hooks_t*, void*, std::size_t, void*, std::size_t, bool, unsigned) { return false; };
   }
@@ -95,7 +95,7 @@ heap::heap(std::byte* base, std::size_t bytes) : range_(std::make_unique<range>(
   jemalloc_starts = false;
   if (failed != 0) {
     base::fatal("jemalloc could not make an arena on the registered heap (error " + std::to_string(failed) +
-                "); is TOBI_HEAP_SIZE large enough?");
+                "); raise TOBI_HEAP_SIZE.");
   }
   flags_ = in_arena(arena_) | no_thread_cache;
 }

@@ -20,7 +20,7 @@ class heap {
 
   /// BYTES aligned to ALIGNMENT (a power of two), or null when the range is exhausted.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment = 16) noexcept;
-  /// Gives back what allocate() answered. Any thread may.
+  /// Gives back what allocate() returned. Any thread may.
   void deallocate(void* object) noexcept;
 
   struct range;  // the part that the extent hooks work on

@@ -18,7 +18,7 @@ namespace tobi::alloc {
 class incoming {
  public:
   virtual ~incoming() = default;
-  /// Frees what has arrived, by free_local; answers how many.
+  /// Frees what has arrived, by free_local. Returns how many.
   virtual std::size_t collect() noexcept = 0;
 };
 
@@ -32,8 +32,8 @@ class remote_objects {
 
   /// BYTES aligned to 16, or null when the heap is exhausted even after a collection.
   [[nodiscard]] void* allocate(std::size_t bytes) noexcept;
-  /// The same for who can do without: null may also mean that the heap was exhausted not long ago. A worker whose heap
-  /// is full asks at each ring of its bell, and would look at all that it holds each time.
+  /// The same for callers that can do without: null may also mean that the heap was exhausted not long ago. A worker
+  /// whose heap is full asks at each ring of its bell, and would look at all that it holds each time.
   [[nodiscard]] void* try_allocate(std::size_t bytes) noexcept;
   /// The owner frees its own object.
   void free_local(void* object) noexcept;
@@ -44,7 +44,7 @@ class remote_objects {
     const header* h = static_cast<const header*>(object) - 1;
     return h->bytes == (bytes == 0 ? 1 : bytes) && h->free_word == 0;
   }
-  /// Frees what others have marked; answers how many.
+  /// Frees what others have marked. Returns how many.
   std::size_t collect() noexcept;
 
   /// visit(object, bytes) for each object that is held, freed ones that were not collected yet included.

@@ -28,7 +28,7 @@ class segment {
  public:
   segment() = default;
   /// Reserves and maps LAYOUT at an address that all workers can have. For each candidate (a place, a size of guard),
-  /// EVERYONE_OK(mine) must answer whether all of them could reserve it; it is called by every worker for the same
+  /// EVERYONE_OK(mine) must return whether all of them could reserve it; it is called by every worker for the same
   /// candidates in the same order. Fatal when no candidate is free everywhere, or when the memory cannot be had.
   segment(const segment_layout& layout, const std::function<bool(bool mine)>& everyone_ok);
   ~segment();

@@ -8,7 +8,8 @@
 
 extern "C" {
 [[gnu::visibility("hidden")]] extern std::byte tobi_je_tsd[];  // in jemalloc's object, with what it starts as
-// From the thread pointer of who has the turn to tobi_je_tsd. jemalloc's code adds it to the thread pointer.
+// From the thread pointer of the thread that has the turn to tobi_je_tsd. jemalloc's code adds it to the thread
+// pointer.
 [[gnu::visibility("hidden")]] std::uintptr_t tobi_je_tsd_offset = 0;
 
 // What jemalloc calls in place of the functions of these names.

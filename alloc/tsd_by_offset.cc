@@ -40,7 +40,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s: %s; Tobiuo needs jemalloc's PIC archive as Debian builds it.\n", argv[1], what.c_str());
     return 1;
   };
-  if (file.size() < sizeof(Elf64_Ehdr) || std::memcmp(file.data(), ELFMAG, SELFMAG) != 0) return wrong("no object");
+  if (file.size() < sizeof(Elf64_Ehdr) || std::memcmp(file.data(), ELFMAG, SELFMAG) != 0)
+    return wrong("not an ELF object");
   const auto* header = reinterpret_cast<const Elf64_Ehdr*>(file.data());
   const auto* sections = reinterpret_cast<const Elf64_Shdr*>(file.data() + header->e_shoff);
   Elf64_Word variable = 0;
@@ -52,7 +53,7 @@ int main(int argc, char** argv) {
     for (std::size_t i = 0; i < sections[s].sh_size / sizeof(Elf64_Sym); ++i) {
       if (ELF64_ST_TYPE(symbols[i].st_info) != STT_TLS) continue;
       if (variable != 0 || std::strcmp(names + symbols[i].st_name, offset_variable) != 0) {
-        return wrong("thread-local data other than je_tsd_tls");
+        return wrong("it has thread-local data other than je_tsd_tls");
       }
       variable = static_cast<Elf64_Word>(i);
       symbols[i].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE);
@@ -61,7 +62,7 @@ int main(int argc, char** argv) {
       symbols[i].st_size = 0;
     }
   }
-  if (variable == 0) return wrong("no je_tsd_tls");
+  if (variable == 0) return wrong("it has no je_tsd_tls");
   for (unsigned s = 0; s < header->e_shnum; ++s) {
     if (sections[s].sh_type != SHT_RELA) continue;
     auto* relocations = reinterpret_cast<Elf64_Rela*>(file.data() + sections[s].sh_offset);
@@ -75,11 +76,11 @@ int main(int argc, char** argv) {
         ++exchanged;
         break;
       }
-      if (!known) return wrong("another model of thread-local data");
+      if (!known) return wrong("its thread-local data is of another model");
     }
   }
-  if (exchanged == 0) return wrong("nobody uses je_tsd_tls");
+  if (exchanged == 0) return wrong("its code does not use je_tsd_tls");
   std::ofstream out(argv[1], std::ios::binary | std::ios::trunc);
   out.write(file.data(), static_cast<std::streamsize>(file.size()));
-  return out.good() ? 0 : wrong("cannot be written");
+  return out.good() ? 0 : wrong("it cannot be written");
 }

@@ -61,7 +61,7 @@ void tobi_enter_root(std::uintptr_t sp, void (*function)(void*), void* argument)
 
 // Task's side.
 
-/// Gives up this stack for good and goes back to the scheduler.
+/// Leaves this stack, to which nothing returns, and goes back to the scheduler.
 [[noreturn]] void tobi_leave() noexcept __attribute__((visibility("hidden")));
 /// Saves the caller, stores where in hot_state::suspended_sp, and goes back to the scheduler. Returns when some
 /// worker enters that stack pointer: maybe in another process.

@@ -20,7 +20,7 @@ std::string prepare_heavy_fence();
 void heavy_fence() noexcept;
 
 #if defined(__x86_64__)
-/// Whether who sees a store also sees the ones that its thread did before it.
+/// Whether a thread that sees a store also sees the ones that its thread did before it.
 inline constexpr bool stores_in_order = true;
 #else
 inline constexpr bool stores_in_order = false;

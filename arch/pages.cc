@@ -31,7 +31,7 @@ std::string read_bracketed(const std::string& file) {
   return line.substr(open + 1, close - open - 1);
 }
 
-// A mapping reserves its pages at once, so this answers without touching one.
+// A mapping reserves its pages at once, so this returns without touching one.
 bool memfd_works(std::size_t page_bytes) {
   const auto size_code = static_cast<unsigned>(std::countr_zero(page_bytes)) << MAP_HUGE_SHIFT;
   const int fd = memfd_create("tobi-pages", MFD_CLOEXEC | MFD_HUGETLB | size_code);
@@ -138,7 +138,7 @@ std::string too_many_workers(int asked, int cores, std::size_t bytes_a_worker) {
 std::string crowded(int workers, int cores) {
   if (workers <= std::int64_t{workers_a_core_good} * cores) return "";
   return std::to_string(workers) + " workers share " + std::to_string(cores) + (cores == 1 ? " core" : " cores") +
-         ": they run in turns; a worker a core is fastest (TOBI_WORKERS).";
+         ": they run in turns; one worker per core is fastest (TOBI_WORKERS).";
 }
 
 }  // namespace tobi::arch

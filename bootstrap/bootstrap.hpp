@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is in the job: a rank, a size, a small key-value exchange, a fence, and a way to end everybody. It is used while
-// the job starts and ends, and never on a path whose speed matters.
+// Which processes are in the job: a rank, a size, a small key-value exchange, a fence, and a way to end all of them. It
+// is used while the job starts and ends, and never on a path whose speed matters.
 //
 // Two interfaces, because a launcher's processes are not always the job's workers. An `exchange` is what PMIx or MPI
 // offers to the processes that a launcher started (its clients). A `bootstrap` is what the job sees: each client,
@@ -42,7 +42,7 @@ class exchange {
   [[nodiscard]] virtual std::vector<std::byte> get(int rank, std::string_view key) = 0;
   /// Returns when every rank has called it. Blocks without spinning.
   virtual void fence() = 0;
-  /// A fence that answers a question: each of WORDS, 8 at most, becomes the least of what all ranks say there. Every
+  /// A fence with a question: each of WORDS, 8 at most, becomes the least of what all ranks say there. Every
   /// rank asks the same.
   virtual void least(std::span<std::uint64_t> words) = 0;
 

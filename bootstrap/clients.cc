@@ -114,7 +114,7 @@ plan spread_workers(const std::vector<client_card>& cards, int self, std::string
     int number;
     int clients;
     int first;   // client
-    int wanted;  // by whom has said; 0: nobody
+    int wanted;  // which process has said it; 0: none
   };
   std::map<std::string, node_here> nodes;
   for (std::size_t c = 0; c < cards.size(); ++c) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes that a launcher started settle before they are one job: who is on which node, how many workers
-// each one is, that running stacks can move between them, and one stack-protector canary.
+// What the processes that a launcher started settle before they are one job: which of them is on which node, how many
+// workers each one is, that running stacks can move between them, and one stack-protector canary.
 #pragma once
 
 #include "bootstrap/bootstrap.hpp"

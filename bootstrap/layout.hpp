@@ -27,7 +27,7 @@ struct layout {
   std::uint64_t page_bytes = 0;
 
   [[nodiscard]] std::string to_text() const;
-  /// Of what to_text() answered; anything else gives a layout that no process has.
+  /// Of what to_text() returned; anything else gives a layout that no process has.
   [[nodiscard]] static layout from_text(const std::string& text);
 };
 /// Of this process. Called by the thread that will run tasks, before libraries that only some processes need are

@@ -13,7 +13,7 @@ struct stack_range {
   std::uintptr_t* high;
 };
 
-/// The signal that stops a thread; who blocks signals in a thread of the library leaves this one open.
+/// The signal that stops a thread; a thread of the library that blocks signals leaves this one open.
 [[nodiscard]] int stop_signal() noexcept;
 
 class other_threads {

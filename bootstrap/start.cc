@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who starts the job: this process, or a launcher. A launcher that Tobiuo cannot join must not end in many jobs of one
+// What starts the job: this process, or a launcher. A launcher that Tobiuo cannot join must not end in many jobs of one
 // worker each, which would all print the right answer.
 #include <cstdlib>
 #include <string>
@@ -52,7 +52,7 @@ constexpr entrance entrances[] = {
     {"mpi", mpi_is_there, "no launcher of Open MPI or MPICH has started this process", mpi::join},
 };
 
-// Launchers that nothing above can join: who they are, and how many processes they started.
+// Launchers that nothing above can join: which ones they are, and how many processes they started.
 void refuse_strangers() {
   const auto refuse = [](const std::string& who) {
     base::fatal(who + " started this program, and would give as many jobs as processes; " + good_launchers +

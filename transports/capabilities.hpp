@@ -6,7 +6,7 @@
 
 namespace tobi::transports {
 
-/// Between whom an atomic operation of this transport is atomic. `domain`: only operations through the
+/// Between which parties an atomic operation of this transport is atomic. `domain`: only operations through the
 /// same device, so no CPU instruction may change such a word; `host`: CPU instructions too.
 enum class amo_scope : std::uint8_t { none, domain, host };
 
@@ -20,11 +20,11 @@ struct capabilities {
   bool passive_rma = false;      // puts and gets complete although the target never polls
   bool passive_amo = false;      // atomics do
   bool needs_progress = false;   // what was posted moves only in progress(), flush() and post() of its initiator
-  bool direct_map = false;       // map() can answer a pointer
+  bool direct_map = false;       // map() can return a pointer
   bool reg_any_va = false;       // any memory can be registered, not only memory with a descriptor
   bool chain = false;            // chains longer than one operation
   bool ordered_gets = false;     // a get of a chain reads behind the gets before it; else perhaps before them
-  bool wait_fd = false;          // wait_fd() answers a descriptor to sleep on
+  bool wait_fd = false;          // wait_fd() returns a descriptor to sleep on
   bool peer_errors = false;      // a dead peer is reported as peer_lost
   bool pins = false;             // registered memory is locked: every page of it exists from then on
   bool any_thread = true;        // calls may come from different threads of the process, one at a time; false: only
@@ -33,7 +33,7 @@ struct capabilities {
   std::uint32_t chain_max = 1;   // operations in one chain
   std::uint64_t put_max = 0;     // bytes in one put or get
   std::uint32_t peers_max = 0;   // how many peers it talks to without closing connections; 0: all there are
-  std::uint32_t msg_max = 0;     // bytes beside a notice
+  std::uint32_t msg_max = 0;     // bytes that a notice carries
 };
 
 }  // namespace tobi::transports

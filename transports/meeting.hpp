@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks of a job meet beside the fabric, while a transport measures itself (transport::measure).
+// How the ranks of a job meet outside of the fabric, while a transport measures itself (transport::measure).
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the workers of one node, mapped here: what shm and sim have in common.
 //
-// A key names a memory file of a process; whoever attaches opens it through /proc, checks that it is the one that was
-// meant, and maps it. There is no name in a file system that could collide or stay behind.
+// A key names a memory file of a process; a process that attaches opens it through /proc, checks that it is the one
+// that was meant, and maps it. There is no name in a file system that could collide or stay behind.
 #pragma once
 
 #include <string_view>

@@ -24,7 +24,7 @@ struct registry_entry {
   bool automatic = true;  // may be chosen by "auto"
 };
 [[nodiscard]] std::span<const registry_entry> registry();
-/// entry.unusable(), asked in a child process: for whoever forks the workers afterwards.
+/// entry.unusable(), asked in a child process: for a process that forks the workers afterwards.
 [[nodiscard]] std::string unusable_apart(const registry_entry& entry, const context& where);
 /// Fatal, with the good names, when the settings name a transport, a decorator, a fault or a mode that there is not. To
 /// be called before the workers are forked, so that one process says it.

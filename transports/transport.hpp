@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract between the runtime and a fabric. One instance a worker, used by one thread at a time, no locks
-// inside. No operation blocks: what cannot be posted now answers `again` and has had no effect.
+// The contract between the runtime and a fabric. One instance per worker, used by one thread at a time, no locks
+// inside. No operation blocks: what cannot be posted now returns `again` and has had no effect.
 //
 // Two rules carry everything else:
 //   1. A chain is executed at the target in order: an operation of the chain takes effect, or reads, after
 //      the ones before it have taken effect. A get changes nothing: a later get of the chain may read before it, unless
 //      caps().ordered_gets. (A device may read memory for both at once: PCIe lets a read pass a read.) The words of one
 //      get are read in any order. Chains to one peer that were posted apart are not ordered.
-//   2. A posted operation is complete, at the target and in the initiator's buffers, once flush(peer) has
-//      answered ok. Until then the runtime owns none of the buffers that it named, except those of inline puts.
+//   2. A posted operation is complete, at the target and in the initiator's buffers, once flush(peer) has returned ok.
+//   Until then the runtime owns none of the buffers that it named, except those of inline puts.
 //      Complete at the target is: a load of its CPU finds what a put or an atomic has written, a later operation of
-//      anybody too. That holds in every scope; the scope says who may change a word that atomics change.
+//      anybody too. That holds in every scope; the scope says what may change a word that atomics change.
 #pragma once
 
 #include <array>
@@ -57,9 +57,9 @@ class transport {
   [[nodiscard]] virtual const capabilities& caps() const noexcept = 0;
   /// For people: the device or provider in use, and what is emulated. One line, or "".
   [[nodiscard]] virtual std::string describe() const { return ""; }
-  /// What all ranks must have alike beside the name, such as libfabric's provider; "" where the name says all.
+  /// What all ranks must have alike besides the name, such as libfabric's provider; "" where the name says all.
   [[nodiscard]] virtual std::string dialect() const { return ""; }
-  /// Why register_memory() last answered other than ok, and what to do: the end of a sentence, or "".
+  /// Why register_memory() last returned other than ok, and what to do: the end of a sentence, or "".
   [[nodiscard]] virtual std::string why_not_registered() const { return ""; }
   /// What connect() of the peers needs to know of this worker: opaque bytes.
   [[nodiscard]] virtual std::string address() const = 0;

@@ -78,7 +78,7 @@ void say_killed_or_exited() noexcept {
   base::log_fatal_note();
 }
 
-// The job ends here, and whoever made them is gone or about to go.
+// The job ends here, and the process that made them is gone or about to go.
 void remove_files() noexcept {
   base::remove_files(page->files(), page->all_files());
   if (files_of_node != nullptr) base::remove_files(files_of_node, all_files_of_node);
@@ -248,7 +248,7 @@ void kill_children() noexcept {
 
 namespace {
 
-// Who the clients are: read on the launcher's threads.
+// Which processes the clients are: read on the launcher's threads.
 std::shared_ptr<const plan> clients_of_job;
 
 void add_name(line& to, int client) noexcept {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process and those that it forked share: one anonymous mapping, made before the first fork. It holds who they
-// are, how each ended, what it would leave behind, a fence, and the values put. Signal handlers read and write it, so
-// everything in it is plain words and bytes. The head is the process that forked the others: member 0, and the only one
-// that a launcher knows.
+// What a process and those that it forked share: one anonymous mapping, made before the first fork. It holds which
+// processes they are, how each ended, what it would leave behind, a fence, and the values put. Signal handlers read and
+// write it, so everything in it is plain words and bytes. The head is the process that forked the others: member 0, and
+// the only one that a launcher knows.
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ranks of a job have put, as the processes of one client share it: once a node where there is one client, and
-// not once a process. A rank has one word here, and beside it what it has put and nothing more: of a hundred thousand
+// not once a process. A rank has one word here, then what it has put, and nothing more: of a hundred thousand
 // ranks that put 200 bytes each, 20 MB for all processes of the client together.
 //
 // Values are only added. A rank's are a list, the newest first, with one writer: the rank itself or, for ranks of other

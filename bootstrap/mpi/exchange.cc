@@ -98,8 +98,8 @@ class mpi_exchange final : public exchange {
   void finalize() override { wait_for_all(); }
 
  private:
-  // What all have put between two fences. MPI has no values that stay with their rank until somebody asks for them: who
-  // would answer computes. So each process has all, as they came, and beside them a word a rank.
+  // What all have put between two fences. MPI has no values that stay with their rank until another one asks for them:
+  // the rank that would return them computes. So each process has all, as they came, and a word per rank.
   struct delivery {
     std::vector<char> text;
     std::vector<int> at;  // of each rank; then the end

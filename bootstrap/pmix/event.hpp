@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom an event of PMIx is about. A server that runs several jobs may deliver what happened in one to the processes of
-// another.
+// Which client an event of PMIx is about. A server that runs several jobs may deliver what happened in one to the
+// processes of another.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct process {
 inline constexpr int the_server = -1;
 inline constexpr int nobody_here = -2;
 
-/// The client that is lost, of the job SPACE with CLIENTS of them: who is AFFECTED, or where that is not said, the
-/// SOURCE of the event. the_server where it is the connection to it, or this job as a whole.
+/// The client that is lost, of the job SPACE with CLIENTS of them: the one that is AFFECTED, or where that is not said,
+/// the SOURCE of the event. the_server where it is the connection to it, or this job as a whole.
 [[nodiscard]] constexpr int lost_client(std::string_view space, int clients, bool connection, process source,
                                         process affected) noexcept {
   if (connection) return the_server;

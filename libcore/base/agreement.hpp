@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings of a job whose processes have been started by a launcher. Each has read an environment of its own; which
 // settings are rank 0's to give, the table says (settings.hpp, agreement). What a process says travels as the launcher
-// carries anything: some bytes a process, and rank 0 alone reads them all.
+// carries anything: some bytes per process, and rank 0 alone reads them all.
 #pragma once
 
 #include <string>

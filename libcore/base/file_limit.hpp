@@ -10,7 +10,7 @@
 namespace tobi::base {
 
 /// While one lives, a file that would grow beyond the limit is an error for this thread (EFBIG), which can be told in a
-/// sentence. The kernel's signal beside it (SIGXFSZ) would end the process without one.
+/// sentence. The kernel's signal that comes with it (SIGXFSZ) would end the process without one.
 class file_limit_as_error {
  public:
   file_limit_as_error() noexcept {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files with names that a process of the job removes itself when it ends, and cannot when it is killed: what a library
-// makes for it. They are noted in memory that the job's processes share, so whoever is left at the job's end removes
-// them.
+// makes for it. They are noted in memory that the job's processes share, so a process that is left at the job's end
+// removes them.
 #pragma once
 
 #include <atomic>

@@ -32,7 +32,7 @@ std::size_t fatal_note_bytes = 0;
 int launch_index = 0;
 
 void leave_the_word() {
-  const timespec moment{3, 0};  // mpirun takes one to end the others
+  const timespec moment{3, 0};  // mpirun takes one second to end the others
   nanosleep(&moment, nullptr);
 }
 
@@ -78,7 +78,7 @@ void fatal(std::string_view message, int exit_status) {
     log(log_level::error, message);
     log_fatal_note();
   } else {
-    const timespec moment{0, 200'000'000};  // ending the job at once would end whoever is about to say it
+    const timespec moment{0, 200'000'000};  // ending the job at once would end the worker that is about to say it
     nanosleep(&moment, nullptr);
   }
   if (fatal_hook != nullptr) fatal_hook(exit_status);
@@ -96,8 +96,8 @@ void let_a_death_be_told() noexcept {
 }
 
 void assertion_failed(const char* condition, const char* why, const char* file, int at_line) {
-  fatal(std::string("a promise is broken: ") + why + " (" + condition + " at " + file + ":" + std::to_string(at_line) +
-        "); this is a defect of Tobiuo, please report this line.");
+  fatal(std::string("an internal check has failed: ") + why + " (" + condition + " at " + file + ":" +
+        std::to_string(at_line) + "); this is a defect of Tobiuo: please report this line.");
 }
 
 }  // namespace tobi::base

@@ -14,7 +14,7 @@ enum class log_level { error, warn, info, debug, trace };
 void set_log_level(log_level level) noexcept;
 [[nodiscard]] bool log_enabled(log_level level) noexcept;
 
-/// Who is speaking; from then on every line says "rank R on HOST". Before it is called no rank is named.
+/// Which rank is speaking. From then on every line says "rank R on HOST". Before it is called no rank is named.
 void set_log_identity(int rank);
 /// "rank 3 on node17", or "" before set_log_identity. Built once: safe to read in a signal handler.
 [[nodiscard]] std::string_view log_identity() noexcept;
@@ -45,7 +45,7 @@ void set_fatal_note(std::string_view note);
 void log_fatal_note();
 
 /// What fatal() calls after it has printed, instead of _exit: the bootstrap's abort. It must not return. Where SPEAKS
-/// is given and answers false, fatal() prints nothing: another worker has said why the job ends, and what several find
+/// is given and returns false, fatal() prints nothing: another worker has said why the job ends, and what several find
 /// at once is one mistake.
 void set_fatal_hook(void (*hook)(int exit_status), bool (*speaks)() noexcept = nullptr) noexcept;
 

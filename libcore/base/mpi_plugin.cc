@@ -15,7 +15,7 @@ bool is_set(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
-// The folder of the program, or of the library that this code is in, and the folder lib beside it.
+// The folder of the program, or of the library that this code is in, and the folder lib next to it.
 std::vector<std::string> folders() {
   std::vector<std::string> all;
   const auto add = [&](std::string path) {

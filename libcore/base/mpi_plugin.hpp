@@ -33,7 +33,7 @@ struct mpi_plugin {
 const mpi_plugin& the_mpi_plugin(const settings& in_force);
 /// Another plugin for the library of the_mpi_plugin(): "tobi-mpi" is that one's own name.
 mpi_plugin load_mpi_plugin(const std::string& name, const std::string& library);
-/// Both, for tobi-info; whoever started this process.
+/// Both, for tobi-info; whatever started this process.
 std::vector<mpi_plugin> all_mpi_plugins();
 /// A launcher of an MPI library has started this process: mpirun, mpiexec.
 [[nodiscard]] bool started_by_mpi() noexcept;

@@ -61,16 +61,16 @@ constexpr choice<T> choice_of(T settings::*field, const names<T, N>& all) {
 // Given is also what decides whether a task can run somewhere (how deeply it may nest, how much it may check out): it
 // must not depend on where it runs. Offered is what names a part of a machine.
 constexpr setting table[] = {
-    {"TOBI_WORKERS", agreement::offered, number<int>{&settings::workers, 1, 65535, "one a core"},
+    {"TOBI_WORKERS", agreement::offered, number<int>{&settings::workers, 1, 65535, "one per core"},
      "how many worker processes to run on this machine"},
     // The registry of transports knows the names, and checks this one when a job starts.
     {"TOBI_TRANSPORT", agreement::given,
      name{&settings::transport, "auto or the name of a transport (tobi-info lists them)"},
      "what moves the bytes between workers"},
     {"TOBI_NODES", agreement::given, number<int>{&settings::nodes, 1, 65535, "as they are"},
-     "treat this machine's workers as so many nodes, with the network between them"},
+     "treat this machine's workers as this many nodes, with the network between them"},
     {"TOBI_BOOTSTRAP", agreement::own, one_of{&settings::bootstrap, "auto|fork|pmix|mpi"},
-     "who says which processes are in the job"},
+     "what says which processes are in the job"},
     {"TOBI_WRAP", agreement::offered, name{&settings::wrap},
      "decorators around the transport: stats, trace, fault, with commas between"},
     {"TOBI_FAULT", agreement::offered, name{&settings::fault},
@@ -80,9 +80,9 @@ constexpr setting table[] = {
     {"TOBI_OFI_DOMAIN", agreement::offered, name{&settings::ofi_domain, "", "the provider's first"},
      "the provider's domain, such as eth0 or mlx5_0; a list is dealt to the ranks in turn"},
     {"TOBI_OFI_PROGRESS", agreement::given, choice_of(&settings::ofi_progress, progress_names),
-     "who moves a provider that was measured not to move by itself; manual: workers, without a measurement"},
+     "what moves a provider that was measured not to move by itself; manual: workers, without a measurement"},
     {"TOBI_AMO_SERVER", agreement::given, choice_of(&settings::amo_server, amo_names),
-     "who executes atomics: the fabric (native), the target's worker, a thread of it, or one worker of each node"},
+     "what executes atomics: the fabric (native), the target's worker, a thread of it, or one worker of each node"},
     {"TOBI_VERBS_DEVICE", agreement::offered, name{&settings::verbs_device, "", "the nearest usable one"},
      "RDMA device, such as mlx5_0 (tobi-info lists them)"},
     {"TOBI_VERBS_PORT", agreement::offered, number<int>{&settings::verbs_port, 1, 255, "the first active one"},
@@ -109,7 +109,7 @@ constexpr setting table[] = {
     {"TOBI_DEQUE", agreement::given, choice_of(&settings::deque, deque_names),
      "the protocol between victim and thieves"},
     {"TOBI_VICTIMS", agreement::offered, choice_of(&settings::victims, victim_names),
-     "whom an idle worker asks for work: near workers more often, or all alike"},
+     "which workers an idle one asks for work: near ones more often, or all alike"},
     {"TOBI_STACK_SIZE", agreement::given,
      size{&settings::stack_bytes, stack_unit, 128 * mib, sized::bytes, &settings::stack_given, stack_unit},
      "a worker's uni-address region, the stacks of its nested tasks; rounded up to 64K"},
@@ -144,10 +144,10 @@ constexpr setting table[] = {
     {"TOBI_TRACE", agreement::own, name{&settings::trace, "the name of a file"},
      "write what each worker did, and when, to this file (Perfetto and tobi-report open it)"},
     {"TOBI_TRACE_SIZE", agreement::given, size{&settings::trace_bytes, 4 * kib, 16 * gib},
-     "memory of a worker for what TOBI_TRACE records; when it is full the oldest goes"},
+     "memory of a worker for what TOBI_TRACE records; when it is full the oldest events are dropped"},
     {"TOBI_DEBUG_MIGRATE", agreement::given, choice_of(&settings::debug_migrate, flag_names),
      "move the continuation at every fork, to find pointers into other tasks' stacks"},
-    {"TOBI_LOG", agreement::own, choice_of(&settings::log, level_names), "what is said on standard error"},
+    {"TOBI_LOG", agreement::own, choice_of(&settings::log, level_names), "how much is written to standard error"},
 };
 
 const char* in_environment(const setting& r) { return std::getenv(std::string(r.name).c_str()); }

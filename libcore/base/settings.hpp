@@ -19,7 +19,8 @@ enum class sched_kind : std::uint8_t { continuation_greedy, continuation_stallin
 enum class victim_policy : std::uint8_t { near, uniform };
 enum class cache_policy : std::uint8_t { none, write_through, write_back, write_back_lazy };
 enum class pin_policy : std::uint8_t { automatic, none };
-enum class progress_mode : std::uint8_t { automatic, manual, thread };  // who moves a fabric that does not move itself
+// What moves a fabric that does not move by itself.
+enum class progress_mode : std::uint8_t { automatic, manual, thread };
 enum class amo_place : std::uint8_t {
   automatic,
   native,
@@ -30,9 +31,9 @@ enum class amo_place : std::uint8_t {
 
 /// The values in force. Plain data: forked workers inherit it.
 struct settings {
-  int workers = 0;                 // 0: one a core that this process may use
+  int workers = 0;                 // 0: one per core that this process may use
   int nodes = 0;                   // treat the local workers as so many nodes; 0: they are one
-  std::string bootstrap = "auto";  // auto, or who says which processes are in the job
+  std::string bootstrap = "auto";  // auto, or what says which processes are in the job
   std::string transport = "auto";  // auto, or a name of the registry
   std::string wrap;                // decorators around the transport, with commas
   std::string fault;               // what the decorator fault injects
@@ -52,7 +53,7 @@ struct settings {
   std::uint64_t sim_seed = 1;
   deque_kind deque = deque_kind::steal_word;           // the protocol between victim and thieves
   sched_kind sched = sched_kind::continuation_greedy;  // what is stolen, and what a join does that must wait
-  victim_policy victims = victim_policy::near;         // whom an idle worker asks for work
+  victim_policy victims = victim_policy::near;         // which workers an idle one asks for work
   std::size_t task_stack_bytes = 256u << 10;           // of each task that has begun, under child_full
   bool local_collection = true;                        // remote frees are found by the owner, not put into its queue
   std::size_t stack_bytes = 64u << 20;                 // uni-address region of a worker, at most 128M
@@ -61,7 +62,7 @@ struct settings {
   bool heap_given = false;               // a fabric that pins memory starts smaller where the user has not chosen
   std::size_t deque_entries = 1u << 20;  // how many forks may be nested on one worker
   cache_policy caching = cache_policy::write_back_lazy;
-  std::size_t cache_bytes = 64u << 20;              // of global memory of other nodes, a worker
+  std::size_t cache_bytes = 64u << 20;              // of global memory of other nodes, per worker
   std::size_t block_bytes = 64u << 10;              // of global memory: what is mapped; a power of two, whole pages
   std::size_t sub_block_bytes = 4u << 10;           // what is fetched
   std::size_t global_bytes = std::size_t{1} << 38;  // addresses for collective allocations
@@ -79,10 +80,12 @@ struct settings {
   return kind == sched_kind::child_full || kind == sched_kind::child_rtc;
 }
 
-/// Who decides about a setting where a launcher has started several processes. Each reads an environment of its own,
-/// and a launcher may have given the user's to some nodes only. Not settled by this are forked workers: they have one.
+/// Which process decides about a setting where a launcher has started several processes. Each reads an environment of
+/// its own, and a launcher may have given the user's to some nodes only. Forked workers need none of this: they have
+/// one environment.
 enum class agreement : std::uint8_t {
-  given,    // rank 0, for all: protocols, addresses or what a task may do depend on it. Who says otherwise is refused
+  given,    // rank 0, for all: protocols, addresses or what a task may do depend on it. A rank that says otherwise is
+            // refused
   offered,  // rank 0, for processes that do not say: machines may differ in it
   own       // each process: it is needed before others are known, or looked at on one rank alone
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text put together without allocation, for sentences that a signal handler says: whoever was interrupted may hold the
+// Text put together without allocation, for sentences that a signal handler says: the interrupted thread may hold the
 // allocator's lock.
 #pragma once
 

@@ -12,14 +12,14 @@
 
 namespace tobi::base {
 
-/// A thread that calls RUN with WITH...; FOR_WHAT: "connections are answered by it".
+/// A thread that calls RUN with WITH... FOR_WHAT says what it does: "accepts connections".
 template <class Run, class... With>
 [[nodiscard]] std::thread start_thread(std::string_view for_what, Run&& run, With&&... with) {
   try {
     return std::thread(std::forward<Run>(run), std::forward<With>(with)...);
   } catch (const std::system_error& why) {
-    fatal("a thread cannot be started (" + why.code().message() + "), and " + std::string(for_what) +
-          "; raise the limit of processes (ulimit -u, or pids.max of the container).");
+    fatal("the thread that " + std::string(for_what) + " cannot be started (" + why.code().message() +
+          "); raise the limit of processes (ulimit -u, or pids.max of the container).");
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the scheduler asks of a deque, on its slow paths only. The fast path of fork and return is the assembly's and is
-// the same for all: a protocol that must see every fork rings its own doorbell for good, and one that must see every
+// the same for all: a protocol that must see every fork keeps its own doorbell rung, and one that must see every
 // return leaves split_sp at 0.
 //
 // The owner's part is an array of stack pointers, slots[0] being where the frames of the running stack begin: entry i's
@@ -28,8 +28,8 @@ namespace tobi::tasks {
 ///   nothing    it runs none
 enum class sight : std::uint8_t { far_work, work, near_work, busy, leaf, nothing };
 
-/// Who is inside (task/door.hpp) and shows entries. The worker's own thread knows where it stands itself. Its attendant
-/// does not: that thread forks and returns meanwhile, on the fork path, which has no door.
+/// Which thread is inside (task/door.hpp) and shows entries. The worker's own thread knows where it stands itself. Its
+/// attendant does not: that thread forks and returns meanwhile, on the fork path, which has no door.
 enum class server : std::uint8_t { owner, attendant };
 
 class deque {
@@ -67,8 +67,8 @@ class deque {
   /// Undoes a pop: the task goes on after all.
   virtual void push_again() noexcept = 0;
   /// When take_back() or pop() has returned false: the saved stack pointer of the newest entry that is still here,
-  /// which is popped, and is that of the running task now; 0: all were taken. Whoever runs it waits for quiet() before,
-  /// since what lay below it may still be copied.
+  /// which is popped, and is that of the running task now; 0: all were taken. The one that runs it waits for quiet()
+  /// before, since what lay below it may still be copied.
   virtual std::uintptr_t take_older() noexcept { return 0; }
   /// True when every frame that was taken has also been copied: the region may be overwritten.
   [[nodiscard]] virtual bool quiet() const noexcept = 0;

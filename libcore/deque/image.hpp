@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A suspended task: its frames, saved in the registered heap of the worker on which it ran. Like a continuation it is
-// work, and whoever has its location can go on with it (ready.hpp).
+// work, and a worker that has its location can go on with it (ready.hpp).
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct alignas(16) image {
   std::uint64_t die_record;   // where the task that ends at the top of these frames completes
   std::uint64_t waiting_for;  // the record, or 0
   std::uint64_t finish;       // the one around the task
-  std::uint64_t mark;         // image_mark, and its own location: what this object is, for who looks over all of them
-  waiter_links before;        // who waits for the same record
+  std::uint64_t mark;         // image_mark, and its own location: what this object is, where all objects are searched
+  waiter_links before;        // the next task that waits for the same record
 };
 inline constexpr std::uint64_t image_mark = 0x746f62692d696d67;  // "tobi-img"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The image of a suspended task on its way here, head and frames in one round trip.
 //
-// How long the frames are is said in the head; who gets the head first waits twice. So the first get guesses: it brings
-// as much as most images have, into a buffer of registered memory, and only what lies beyond is got by a second one.
-// What follows a shorter image in the buffer is somebody else's, and is not looked at. Where the memory is mapped here
-// nobody waits for a get, and head and frames are copied to where they belong, once.
+// How long the frames are is said in the head; a worker that gets the head first waits twice. So the first get guesses:
+// it brings as much as most images have, into a buffer of registered memory, and only what lies beyond is got by a
+// second one. What follows a shorter image in the buffer belongs to another, and is not looked at. Where the memory is
+// mapped here nobody waits for a get, and head and frames are copied to where they belong, once.
 //
 // A thief may ask for the image in the very chain in which it claims the task (ready.hpp). The buffer is believed only
 // when that claim has been won.

@@ -8,10 +8,11 @@
 // by the worker's attendant. A thief that leaves only one word filled rings the bell.
 //
 // Protocol (tests/models/ready_word.pml), of each word by itself: the owner stores by compare-and-swap 0 -> list, and
-// takes back, as a thief takes, by compare-and-swap list -> 0. Who empties the word owns the list; the images are read
-// only after that. A word may hold the same value twice, when an image has been freed and its memory holds another one:
-// a thief whose compare-and-swap was meant for the first then gets the second, whole, since the word names the list and
-// nothing was read before. So there is no tag to protect. A thief keeps the first task and shows the rest as its own.
+// takes back, as a thief takes, by compare-and-swap list -> 0. The worker that empties the word owns the list; the
+// images are read only after that. A word may hold the same value twice, when an image has been freed and its memory
+// holds another one: a thief whose compare-and-swap was meant for the first then gets the second, whole, since the word
+// names the list and nothing was read before. So there is no tag to protect. A thief keeps the first task and shows the
+// rest as its own.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ namespace tobi::tasks {
 
 class ready_contexts {
  public:
-  /// SHOWN are the words that thieves see. Without THIEVES nothing is ever shown.
+  /// SHOWN: the words that thieves see. Without THIEVES nothing is ever shown.
   void start(fabric& net, std::span<std::uint64_t, ready_words> shown, bool thieves) noexcept;
 
   /// Adds a list, to be taken next by the owner.

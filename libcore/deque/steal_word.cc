@@ -13,12 +13,12 @@ namespace tobi::tasks {
 
 namespace {
 
-// How many entries are shown when somebody asks. The oldest ones are the largest; more in the window means fewer rings
-// of the bell, and more to take back when nobody comes. The owner, who meets the next ring within a fork, shows what
+// How many entries are shown when a thief asks. The oldest ones are the largest; more in the window means fewer rings
+// of the bell, and more to take back when nobody comes. The owner, which meets the next ring within a fork, shows what
 // serves one thief and has the next one's work ready; the attendant may not come by again soon.
 constexpr std::uint64_t owner_shows = 2;
 constexpr std::uint64_t attendant_shows = ring;
-// A task that has just begun shows what it forks first: who stole it was not the only one that is idle.
+// A task that has just begun shows what it forks first: the thief that stole it was not the only idle worker.
 constexpr unsigned eager_forks = 4;
 
 constexpr std::uintptr_t no_address = std::numeric_limits<std::uintptr_t>::max();
@@ -54,7 +54,7 @@ std::uint64_t steal_word::load_word(const face& in) const noexcept {
 std::uint64_t steal_word::shown(const face& in) const noexcept { return window_word::unpack(load_word(in)).size(); }
 
 // Where it fails SEEN is what the word was. It is not loaded again: a load might still find the old one where the
-// device has changed the word, for a thief who does not know yet that he has won.
+// device has changed the word, for a thief that does not know yet that it has won.
 bool steal_word::change_word(const face& in, std::uint64_t& seen, window_word wanted) noexcept {
   if (in.by_cpu) {
     // Acquire where it fails too: SEEN is then what load_word() would have returned.
@@ -157,7 +157,7 @@ void steal_word::serve(server who) noexcept {
   const bool has_private = bottom() > split_;
   if (!has_private && near_apart_ && far_asks && move_far()) return;
   if (who == server::attendant && !has_private) {
-    // The bell stays up, so that the next fork answers it; until then nobody needs to call. What the near window still
+    // The bell stays up, so that the next fork serves it. Until then no thief needs to call. What the near window still
     // has may be moved for a far thief.
     if (!near_apart_ || shown(near_) == 0) {
       std::atomic_ref(window_.attendant).store(static_cast<std::uint32_t>(attending::idle), std::memory_order_relaxed);

@@ -6,7 +6,7 @@
 // back by compare-and-swap. A record is made when an entry is published, so a fork that no thief asked for has none. At
 // the begin of a task the owner rings its own bell for the first few forks: a thief has just found that it needs more.
 //
-// Attendant: where the owner does not answer, because it computes and does not fork, its attendant publishes in its
+// Attendant: where the owner does not respond, because it computes and does not fork, its attendant publishes in its
 // place (sched/attendant.hpp). Both are never in here at once (task/door.hpp), but the owner's fork path has no door.
 // So the attendant first moves split_sp down over the entries that it wants, makes the owner's core pass a barrier, and
 // then looks which of them are still there (hold_back()). From then on a return to one of them takes the slow path,
@@ -15,9 +15,9 @@
 // Two windows: where the transport's atomics and the CPU's do not exclude each other, thieves of this node and those of
 // others cannot change one word without the NIC. Then the near ones have a window of their own, whose word nobody
 // changes but by the CPU, with a bell of its own; an entry is in one of the two. The older a private entry the sooner
-// it is shown, in whichever window somebody has asked. Nobody starves by the wrong choice: a near thief whose ring is
-// not answered takes from the far window, by the transport; and an owner who has nothing private left for a far one
-// moves the older half of what the near window still has.
+// it is shown, in whichever window somebody has asked. Nobody starves by the wrong choice: a near thief whose ring has
+// no effect takes from the far window, by the transport; and an owner that has nothing private left for a far one moves
+// the older half of what the near window still has.
 //
 // Thief, two dependent round trips, three where there are no chains:
 //   1. get the window's line. Nothing there: ring the bell if the victim is busy, and give up: nothing was changed.
@@ -58,7 +58,7 @@ class record_source {
   /// The location word of a fresh record, or 0 when the heap is exhausted.
   virtual std::uint64_t make_record() noexcept = 0;
   virtual void drop_record(std::uint64_t record) noexcept = 0;
-  /// What a frame saved at SP takes with it beside its record: the finish around it, or 0.
+  /// What a frame saved at SP takes with it besides its record: the finish around it, or 0.
   [[nodiscard]] virtual std::uint64_t finish_at(std::uintptr_t sp) const noexcept {
     (void)sp;
     return 0;
@@ -105,7 +105,7 @@ class steal_word final : public deque {
     window_slot* slot;
     std::uint64_t* ack;
     bell asks;                                  // how its thieves ask
-    bool by_cpu;                                // who changes the word
+    bool by_cpu;                                // what changes the word
     std::array<std::uintptr_t*, ring> entry{};  // of an index, at index % ring: the owner's slot
   };
 

@@ -20,7 +20,7 @@ using transports::op;
 
 namespace {
 
-// A ring that an owner who forks has not answered by then will not be answered soon.
+// A ring that an owner that forks has not served by then will not be served soon.
 constexpr std::uint64_t patience_ns = 20'000;
 // Then its attendant needs a core for a moment, perhaps this one.
 constexpr timespec moment{0, 20'000};
@@ -37,7 +37,8 @@ steal_result steal_word::take_context(int victim, std::size_t shown, stolen& got
   return steal_result::context;
 }
 
-// Before the bell: whoever finds it rung finds since when. Of another host nobody can be called; its attendant looks.
+// Before the bell: a thread that finds it rung finds since when. A thread of another host cannot be called; its
+// attendant looks.
 void steal_word::ring_bell(int victim) {
   if (std::byte* there = net_.mapped(victim); there != nullptr) {
     auto* window = reinterpret_cast<steal_window*>(there + word_here_.offset());

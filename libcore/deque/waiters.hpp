@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tasks that wait for one record, in such an order that a list of n of them spreads over idle workers in some log n
-// steals, one behind the other, and not in n: whoever takes a list keeps its first task and shows what is left as up to
-// three lists of its own.
+// steals, one behind the other, and not in n: the worker that takes a list keeps its first task and shows what is left
+// as up to three lists of its own.
 //
 // A list is a skew binary number (Okasaki, Purely Functional Data Structures, 9.3): complete binary trees, smallest
 // first, of which at most the first two are equal. The root of a tree names its two halves and the root of the next

@@ -41,7 +41,7 @@ enum class attending : std::uint32_t {
   idle = 2,  // asleep, and it has just found nothing to give; the owner makes that `asleep` when it forks again
 };
 
-/// An entry and its ticket, side by side: who reads the entry again behind his claim has the ticket with it.
+/// An entry and its ticket, side by side: a thief that reads the entry again after its claim has the ticket with it.
 struct window_slot {
   std::uint64_t entry;
   std::uint64_t ticket;

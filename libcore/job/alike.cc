@@ -37,9 +37,9 @@ struct row {
 };
 constexpr row table[] = {
     {[](const alike& a) { return "the transport " + std::string(a.transport.data()); },
-     "name one that all can use (TOBI_TRANSPORT)"},
+     "set TOBI_TRANSPORT to one that all can use"},
     {[](const alike& a) { return std::string(a.transport.data()) + " with " + a.dialect.data(); },
-     "name what all can use (TOBI_OFI_PROVIDER, TOBI_VERBS_DEVICE, TOBI_VERBS_PORT, TOBI_AMO_SERVER)"},
+     "choose what all can use (TOBI_OFI_PROVIDER, TOBI_VERBS_DEVICE, TOBI_VERBS_PORT, TOBI_AMO_SERVER)"},
     {atomics, "use devices that are alike, or TOBI_AMO_SERVER=inline"},
     {progress, "use devices that are alike, or TOBI_OFI_PROGRESS=manual"},
     {[](const alike& a) { return "chains of " + std::to_string(a.chain_max) + " operations"; },
@@ -51,7 +51,7 @@ constexpr row table[] = {
     {[](const alike& a) {
        return "its heap at " + base::format_hex(a.memory_at) + " and its stack at " + base::format_hex(a.stack_at);
      },
-     "start all with the same limits (ulimit -v) on equal kernels"},
+     "start all ranks with the same limits (ulimit -v), on the same kernel"},
 };
 
 }  // namespace
@@ -89,7 +89,7 @@ std::string difference(const alike& first, const alike& theirs, const std::strin
     return their_name + " has " + there + ", and " + first_name + " has " + here + ": all ranks need the same; " +
            r.help + ".";
   }
-  return their_name + " has found other things of its fabric than " + first_name + "; use nodes that are alike.";
+  return their_name + " describes its fabric differently from " + first_name + "; use nodes that are alike.";
 }
 
 }  // namespace tobi::job

@@ -39,8 +39,8 @@ assembly_words& assembly::of_neighbour(int rank) {
 // hears from the one 2^k back, and has heard of everybody after log2(nodes) rounds. Then they release their neighbours.
 // All words only grow, and a word of `arrived` has one writer.
 //
-// Whom a rank waits for is in this barrier too, or late, or in another call: the last is seen at its place, within a
-// look or two. A barrier that comes through between two different calls is seen by the tags.
+// The rank that another waits for is in this barrier too, or late, or in another call: the last is seen at its place,
+// within a look or two. A barrier that comes through between two different calls is seen by the tags.
 //
 // Orders: what a worker did before its barrier is seen by all behind theirs. Each step is a store-release or a put that
 // is behind what it tells, and a load-acquire.
@@ -67,7 +67,7 @@ void assembly::barrier() {
 // is ready; the total is put down the same tree. So a rank has to do with log2(nodes) others, and nobody with all.
 //
 // A part is written again when its rank comes to the next barrier or sum. By then it has been read: the total is told
-// only after that. And a speaker's total is overwritten only when its neighbours, who read it, have come again.
+// only after that. And a speaker's total is overwritten only when its neighbours, which read it, have come again.
 void assembly::combine(void* words, std::size_t bytes, adder add) {
   TOBI_ASSERT(bytes <= combined_max && bytes % 8 == 0, "what is combined fits into its place");
   ++generation_;

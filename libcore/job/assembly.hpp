@@ -5,8 +5,8 @@
 // writes and the others read costs no message: so one rank of each node, its speaker, talks to the other nodes'
 // speakers for all of them. Where nothing is mapped each worker is a node of its own here.
 //
-// Who waits in a barrier also finds out whether the one that it waits for is somewhere else: each barrier's message
-// says in which call of the program it was made, and each rank shows the call that it is in (collective.hpp).
+// A rank that waits in a barrier also finds out whether the one that it waits for is somewhere else: each barrier's
+// message says in which call of the program it was made, and each rank shows the call that it is in (collective.hpp).
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ struct assembly_words {
   // Of a speaker, for its neighbours and the CPU's atomics: how many have come, in all; the generation that may go on.
   alignas(64) std::uint64_t gathered;
   alignas(64) std::uint64_t released;
-  alignas(64) std::uint64_t inside;  // the place of this rank, for those who wait for it
+  alignas(64) std::uint64_t inside;  // the place of this rank, for those that wait for it
   // combine(): what this rank brings, a speaker what its whole subtree does; and what all have brought.
   alignas(64) std::array<std::byte, combined_max> part;
   alignas(64) std::array<std::byte, combined_max> total;
@@ -91,7 +91,7 @@ class assembly {
   std::vector<int> neighbours_;  // of this worker
   std::uint64_t generation_ = 0;
   place inside_{};                          // of this rank
-  std::uint64_t look_again_ = 0;            // ns: when who still waits looks at whom it waits for
+  std::uint64_t look_again_ = 0;            // ns: when a rank that still waits looks at the one that it waits for
   std::uint64_t arriving_ = 0;              // source of the puts of a barrier and of combine()
   std::array<std::uint64_t, 2> telling_{};  // source of the puts of the notice: result, epoch
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank tells those who will have to do with it, and nobody else reads: the keys of its memory, and its core. It
-// is some hundred bytes, because keys are kept without the zeros at their end, in the page that the processes of a node
-// share; where a process has a launcher's client of its own it stays with the launcher until it is asked for.
+// What a rank tells those that will have to do with it, and no other one reads: the keys of its memory, and its core.
+// It is some hundred bytes, because keys are kept without the zeros at their end, in the page that the processes of a
+// node share; where a process has a launcher's client of its own it stays with the launcher until it is asked for.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls that all ranks make together, in the same order. Each rank shows which one it is in, and the number of it;
-// who waits for another compares. So ranks that call different things are told of, and one that is merely late is not:
-// its number is lower.
+// a rank that waits for another compares. So ranks that call different things are told of, and one that is merely late
+// is not: its number is lower.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 
 namespace tobi::job {
 
-/// A function that waits for tobi::run: main, or whoever it has called.
+/// A function that waits for tobi::run: main, or a function that it has called.
 struct waiting_frame {
   std::uintptr_t code;  // where it is
   std::uintptr_t low;   // its stack pointer

@@ -2,9 +2,10 @@
 // What the ranks of a job settle before they can reach each other, by the bootstrap: which transport, whose cores,
 // where everybody's memory is, and whether all have found the same.
 //
-// Nobody reads a value of everybody for it. What all must have alike is asked with bootstrap::least(), whose answer is
-// some words; what only those need who meet a rank lies in that rank's card, and is got when they meet (keys_of). The
-// one exception is transport::connect(), whose contract wants all addresses; a transport that has none gets empty ones.
+// No rank reads a value of every other one for it. What all must have alike is asked with bootstrap::least(), whose
+// result is some words. What only the ranks need that meet a rank lies in that rank's card, and is got when they meet
+// (keys_of). The one exception is transport::connect(), whose contract wants all addresses; a transport that has none
+// gets empty ones.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -69,11 +70,11 @@ void job::take_core() {
 
   core_ = machine.cores[place];
   // A lone worker may share the machine with threads of its program: binding it would bind them too. One that may use a
-  // single core has been bound by somebody who knew better.
+  // single core has been bound on purpose.
   if (settings_.pin != base::pin_policy::automatic || size() == 1 || machine.cores.size() == 1) return;
   if (const std::string why = arch::bind_to_cpu(core_.os_cpu); !why.empty()) {
     base::log(base::log_level::warn, "cannot bind this worker to cpu " + std::to_string(core_.os_cpu) + " (" + why +
-                                         "); TOBI_PIN=none says not to.");
+                                         "); set TOBI_PIN=none to leave workers unbound.");
   }
 }
 
@@ -95,7 +96,7 @@ std::string job::agreed_transport(const std::string& chosen_here, const transpor
   if (const std::string why = transports::why_not_here(first, where); !why.empty()) {
     (void)all_say(answer::refuses, "the transport " + first + ", which " + bootstrap_->name_of(0) +
                                        " has chosen for all, cannot be used here: " + why +
-                                       "; mend that, or name one that all ranks can use (TOBI_TRANSPORT).");
+                                       "; mend that, or set TOBI_TRANSPORT to one that all ranks can use.");
   }
   base::log(base::log_level::info, "transport " + first + ": chosen by rank 0.");
   return first;
@@ -109,9 +110,10 @@ bool job::all_say(answer mine, const std::string& reason) {
   bootstrap_->least({&said, 1});
   if (said >> 32 == 0) {
     const auto who = static_cast<int>(said & 0xffffffff);
-    base::fatal_everywhere(who == rank() ? 0 : 1,
-                           who == rank() ? reason : bootstrap_->name_of(who) + " has refused this job.",
-                           base::exit_usage);
+    base::fatal_everywhere(
+        who == rank() ? 0 : 1,
+        who == rank() ? reason : bootstrap_->name_of(who) + " has refused this job, and says why itself.",
+        base::exit_usage);
   }
   return said >> 32 == 2;
 }
@@ -167,7 +169,7 @@ void job::exchange() {
   view_elsewhere_ = global_->base() == nullptr && elsewhere < 0 ? 0 : elsewhere;
   trace_bytes_ = read_as<std::uint64_t>(bootstrap_->get(0, "trace"));
 
-  // Those who are alike have addresses all, or none.
+  // Of ranks that are alike all have addresses, or none.
   std::vector<std::string> addresses(static_cast<std::size_t>(size()));
   for (int r = 0; r < size() && !address.empty(); ++r) {
     const std::vector<std::byte> where = bootstrap_->get(r, "address");

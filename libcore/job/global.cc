@@ -133,7 +133,9 @@ void global::keep_home(std::uint32_t slot, std::uint64_t home) {
   }
   const home_place at = place_of_home(slot);
   if (at.piece >= global_words::more_homes) {
-    base::fatal("more than 67 million allocations that all workers have made together are alive.");
+    base::fatal(
+        "more than 67 million allocations of all workers together (tobi::allocate_all) are alive; free some with "
+        "tobi::free_all, or make larger ones.");
   }
   std::uint64_t& piece = words_->homes_in[at.piece];
   if (piece == 0) {

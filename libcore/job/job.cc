@@ -96,7 +96,7 @@ job::~job() {
     if (rank() == 0) print_statistics(all, each, servers_);
   }
   // Unwaited operations name buffers of this worker and memory of others: all of it is about to go. The barrier keeps
-  // the fabric moving for those who drain later; a launcher's fence would not.
+  // the fabric moving for the workers that drain later; a launcher's fence would not.
   net_->drain();
   barrier();
   bootstrap_->finalize();
@@ -112,7 +112,7 @@ job::~job() {
   current_job = nullptr;
 }
 
-// Where registering memory locks it, the defaults, which are address space elsewhere, would be a gigabyte of memory a
+// Where registering memory locks it, the defaults, which are address space elsewhere, would be a gigabyte of memory per
 // worker.
 void job::choose_sizes() {
   constexpr std::size_t pinned_heap = 128u << 20;
@@ -123,7 +123,7 @@ void job::choose_sizes() {
   base::log(base::log_level::info, std::string(transport_->name()) + " locks the memory that it registers: a heap of " +
                                        base::format_size(settings_.heap_bytes) + " and a stack of " +
                                        base::format_size(settings_.stack_bytes) +
-                                       " a worker (TOBI_HEAP_SIZE and TOBI_STACK_SIZE choose others).");
+                                       " per worker (TOBI_HEAP_SIZE and TOBI_STACK_SIZE choose others).");
 }
 
 void job::make_memory() {
@@ -204,7 +204,7 @@ void job::start_worker() {
       near.push_back(r);
     }
   }
-  // Where TOBI_NODES plays at nodes they share the cores of one.
+  // Where TOBI_NODES splits a machine, its nodes share the machine's cores.
   const int cores =
       std::max(1, cores_here_ * static_cast<int>(near.size() + 1) / static_cast<int>(bootstrap_->local_peers().size()));
   tasks::this_worker().start({net_.get(),
@@ -235,7 +235,7 @@ void job::start_worker() {
                               std::move(near)});
 }
 
-// Workers of one host read one clock. Where TOBI_NODES only plays at nodes their clocks are still measured, so that
+// Workers of one host read one clock. Where TOBI_NODES splits a host their clocks are still measured, so that
 // this runs on one machine, where the right answer is known to be 0. Rank 0 says for all whether there is a trace: a
 // launcher may have given the environment to some nodes only.
 void job::start_trace() {

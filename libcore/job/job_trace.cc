@@ -21,13 +21,13 @@ using transports::op;
 namespace {
 
 // The narrowest of so many round trips is rarely disturbed by anything.
-constexpr std::uint64_t pings_a_measurement = 32;
+constexpr std::uint64_t pings_per_measurement = 32;
 constexpr std::uint64_t piece_events = 4096;
 
 std::string part_of(const std::string& file) { return file + ".part"; }
 
-// A file of our own: in a folder like /tmp the name may be a link that somebody else has put there. What a job that was
-// killed has left goes first.
+// A file of our own: in a folder like /tmp the name may be a link that another user has put there. What a killed job
+// has left is removed first.
 int open_new(const std::string& part) {
   unlink(part.c_str());
   return open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -42,7 +42,7 @@ int open_new(const std::string& part) {
 void job_trace::check_writable(const std::string& file) {
   struct stat there {};
   if (stat(file.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
-    base::fatal("TOBI_TRACE=" + file + " is no regular file; name another one.", base::exit_usage);
+    base::fatal("TOBI_TRACE=" + file + " is not a regular file; name another file.", base::exit_usage);
   }
   const std::string part = part_of(file);
   const int fd = open_new(part);
@@ -82,7 +82,7 @@ clock_offset job_trace::ping(int rank) {
   tasks::fabric& net = *lent_.net;
   std::vector<clock_exchange> exchanges;
   const std::atomic_ref answered(lent_.words->answer[1]);
-  for (std::uint64_t i = 0; i < pings_a_measurement; ++i) {
+  for (std::uint64_t i = 0; i < pings_per_measurement; ++i) {
     const std::uint64_t number = ++pings_;
     const op tell = op::put(net.heap(rank), lent_.words_at + offsetof(trace_words, ping), &number, 8);
     const std::uint64_t sent = tasks::tracer::now();
@@ -101,7 +101,7 @@ void job_trace::answer_pings() {
   const std::atomic_ref asked(lent_.words->ping);
   constexpr std::uint64_t at = offsetof(trace_words, answer);
   std::uint64_t seen = pings_;
-  for (std::uint64_t i = 0; i < pings_a_measurement; ++i) {
+  for (std::uint64_t i = 0; i < pings_per_measurement; ++i) {
     for (unsigned spins = 0; asked.load(std::memory_order_acquire) == seen; ++spins) lent_.turn(spins);
     seen = asked.load(std::memory_order_relaxed);
     std::uint64_t answer[2] = {tasks::tracer::now(), seen};
@@ -125,7 +125,7 @@ void job_trace::write(std::string_view transport, std::string_view sched, std::s
   auto* buffer = static_cast<tasks::event*>(lent_.objects->allocate(piece * sizeof(tasks::event)));
   if (buffer == nullptr) base::fatal("the registered heap is full: no room to gather the trace; raise TOBI_HEAP_SIZE.");
   lent_.words->card = {ring.size(), ring.lost(), net.here(buffer).word, tracer_.totals()};
-  // Everybody must know how many rounds there are, and rank 0 whose pieces to get.
+  // Every rank must know how many rounds there are, and rank 0 which pieces to get.
   const std::uint64_t most = lent_.most_of_all(ring.size());
   std::vector<trace_card> cards(net.rank() == 0 ? size : 0);
   for (std::uint64_t r = 0; net.rank() == 0 && r < size; ++r) {

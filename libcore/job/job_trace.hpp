@@ -32,7 +32,7 @@ struct trace_card {
 /// Words of a worker that others put to, at the same offset everywhere.
 struct trace_words {
   std::uint64_t ping;       // here, by rank 0
-  std::uint64_t answer[2];  // at rank 0: stamp, and then the number of the ping that it answers
+  std::uint64_t answer[2];  // at rank 0: stamp, and then the number of the ping that it is for
   trace_card card;
 };
 
@@ -74,7 +74,7 @@ class job_trace {
   parts lent_;
   tasks::tracer tracer_;
   std::uint64_t begin_ns_ = 0;
-  std::uint64_t pings_ = 0;  // sent to or answered by this worker so far
+  std::uint64_t pings_ = 0;  // sent to or returned by this worker so far
   std::vector<clock_offset> at_start_;
 };
 

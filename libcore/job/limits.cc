@@ -29,7 +29,7 @@ constexpr std::size_t view_bytes_of_heaps = std::size_t{1} << 46;
 
 fault_ranges known{};
 // What a fault is explained by, made when the ranges are known: the fault may be inside the program's allocator, whose
-// lock its thread holds, and a handler that allocates would wait for ever.
+// lock its thread holds, and a handler that allocates would wait forever.
 std::string stack_is_full;
 std::string deque_is_full;
 
@@ -128,7 +128,7 @@ std::string too_many_ranks(int ranks) {
 std::string too_much_address_space(int ranks, std::size_t region_bytes) {
   const std::size_t each = view_bytes_of_heaps / static_cast<std::size_t>(ranks);
   if (region_bytes <= each) return "";
-  // What is beside the heap in a region is little; a round number of megabytes that surely fits is easier to type.
+  // What a region holds besides the heap is little; a round number of megabytes that surely fits is easier to type.
   constexpr std::size_t round = std::size_t{8} << 20;
   const std::size_t fits = each / round * round > round ? each / round * round - round : round;
   return "the heaps of " + std::to_string(ranks) + " workers (" + base::format_size(region_bytes >> 20 << 20) +

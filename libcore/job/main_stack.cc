@@ -144,7 +144,7 @@ bool may_write_main_stack(const void* address) noexcept {
   if (!std::atomic_ref(shut.open).load() && pthread_equal(pthread_self(), shut.thread) != 0 && at < shut.frames_to) {
     return false;
   }
-  protect(PROT_READ | PROT_WRITE);  // that thread will come again
+  protect(PROT_READ | PROT_WRITE);  // that thread will write again
   std::atomic_ref(shut.open).store(true);
   return true;
 }
@@ -178,16 +178,16 @@ bool explain_main_stack(const void* address, const void* code, base::text_line& 
   if (found != none) {
     next();
     if (nearest != 0) why.number(nearest) << " bytes behind ";
-    (why << "what word ").number(found);
+    (why << "the target of word ").number(found);
     if (names.root_capture[0] != 0) why << " (" << names.root_capture << ")";
-    why << " of the closure of tobi::run points to";
+    why << " of the closure of tobi::run";
   }
   if (about.captured.type != nullptr) {
     next();
     add_closure(about, names, why);
   }
   if (*before == ';') why << ")";
-  why << ", and each process has its own: capture values, and let the root return what main is to know (found by "
+  why << ", and each process has its own: capture values, and let the root return what main needs (found by "
          "TOBI_DEBUG_MIGRATE";
   add_place(code, why);
   why << ").";

@@ -16,7 +16,7 @@ namespace tobi::job {
 void with_main_stack_protected(void (*work)(void*), void* argument, std::span<const std::byte> closure,
                                const void* root);
 
-/// For the fault handler. True: ADDRESS was protected, and whoever wrote there may: another thread of the program, or
+/// For the fault handler. True: ADDRESS was protected, and the writer may: another thread of the program, or
 /// the environment's functions. It can be written to now.
 [[nodiscard]] bool may_write_main_stack(const void* address) noexcept;
 /// What a task at CODE does wrong that writes to ADDRESS, into WHY. False: that is not protected.

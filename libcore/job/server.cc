@@ -34,7 +34,7 @@ void job::find_servers() {
 }
 
 // What schedule() is for the others. A core of its own is never given away; where there are fewer cores than workers,
-// somebody who asks this one may be waiting for the core, too.
+// a worker that asks this one may be waiting for the core, too.
 void job::serve_until_told() {
   constexpr unsigned turns_between_naps = 16;
   const std::atomic_ref told(control_->all.notice.epoch);

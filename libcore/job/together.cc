@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program's ranks do together outside of tasks, beside running one: meeting, and counting.
+// What a program's ranks do together outside of tasks, besides running one: meeting, and counting.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -48,7 +48,7 @@ void job::enter(call which) {
 }
 
 // A rank compares before it can get a task. Code of the program and of its libraries was the same from the start, and
-// costs nothing here. Rank 0's words are read by those alone who know that somebody has others.
+// costs nothing here. Rank 0's words are read only by ranks that know that some rank has others.
 void job::compare_code(const void* body) {
   if (code_.holds(body)) return;
   control_->root_code = describe_code(body);

@@ -19,9 +19,9 @@ using transports::op;
 
 namespace {
 
-// Whom we wait for may need this core: a target that must poll, or a provider's thread. What comes within some ten
-// microseconds, as it does on a fast fabric, is met spinning. On a machine with more workers than cores many may wait
-// at once, and giving the core to each other in turn would keep it from those that they wait for.
+// The worker that we wait for may need this core: a target that must poll, or a provider's thread. What comes within
+// some ten microseconds, as it does on a fast fabric, is met spinning. On a machine with more workers than cores many
+// may wait at once, and giving the core to each other in turn would keep it from those that they wait for.
 constexpr unsigned eager = 128;
 constexpr unsigned yielding = 4096;
 constexpr std::uint64_t nap_ns = 20'000;
@@ -163,7 +163,8 @@ void fabric::get(location from, void* to, std::size_t bytes) {
 std::uint64_t fabric::compare_swap(location word, std::uint64_t expected, std::uint64_t desired) {
   if (host_atomics_ && is_local(word)) {
     std::atomic_ref<std::uint64_t> here_(*static_cast<std::uint64_t*>(local(word)));
-    // Release: what was written before is seen by whoever finds `desired`; acquire: what the other side wrote, by us.
+    // Release: what was written before is seen by a worker that finds `desired`; acquire: what the other side wrote, by
+    // us.
     here_.compare_exchange_strong(expected, desired, std::memory_order_acq_rel, std::memory_order_acquire);
     return expected;
   }

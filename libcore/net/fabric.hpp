@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transport as the scheduler uses it: waits where the contract answers `again`, splits chains where there are none,
+// The transport as the scheduler uses it: waits where the contract returns `again`, splits chains where there are none,
 // ends the job when a peer is lost, and counts the dependent round trips that a figure in the statistics rests on.
 //
-// Where there are no chains order costs a round trip, so who posts says how much of it he needs: all (post), none
+// Where there are no chains order costs a round trip, so the caller says how much of it is needed: all (post), none
 // (post_apart), or that one operation comes before the others (post_behind).
 #pragma once
 
@@ -30,7 +30,7 @@ class fabric {
   using key_source = std::function<peer_keys(int rank)>;
 
   /// OWN_HEAP is the start of this worker's heap region, which has HEAP_BYTES like everybody's. SIZE: of the job.
-  /// CROWD: workers a core.
+  /// CROWD: workers per core.
   fabric(transports::transport& transport, int rank, int size, std::byte* own_heap, std::uint64_t heap_bytes,
          key_source keys, unsigned crowd = 1);
 
@@ -61,7 +61,7 @@ class fabric {
   /// Whether so many operations can be one chain.
   [[nodiscard]] bool chains(std::size_t ops) const noexcept { return transport_.caps().chain_max >= ops; }
 
-  /// Posts a chain; waits while the transport answers `again`. Splits it where chains are not to be had.
+  /// Posts a chain; waits while the transport returns `again`. Splits it where chains are not to be had.
   void post(int rank, std::span<const transports::op> ops);
   /// Posts operations that need no order: never waits for one of them to post the next.
   void post_apart(int rank, std::span<const transports::op> ops);

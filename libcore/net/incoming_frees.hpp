@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What local collection replaced: a queue of incoming frees a worker, protected by a lock (CLUSTER 2022, section III-B,
-// of the first uni-address threads). With TOBI_LOCAL_COLLECTION=0, to be measured against.
+// What local collection replaced: a queue of incoming frees per worker, protected by a lock (CLUSTER 2022, section
+// III-B, of the first uni-address threads). With TOBI_LOCAL_COLLECTION=0, to be measured against.
 //
-// Whoever frees another worker's object takes that worker's lock, counts one more, puts the object's offset, and
+// A worker that frees another worker's object takes that worker's lock, counts one more, puts the object's offset, and
 // releases the lock: four dependent round trips. The owner takes its own lock and frees all that has come.
 //
 // Invariants: `lock` and `count` change by atomics alone, of the owner too, since a fabric's may be atomic only among
-// themselves. `count` and the offsets change under the lock alone. A queue that is full takes nothing: whoever frees
-// waits, without the lock, and empties its own queue meanwhile, so that two that wait for each other both go on. The
-// owner empties its queue when it allocates beyond its limit and whenever it looks for work.
+// themselves. `count` and the offsets change under the lock alone. A queue that is full takes nothing: the one that
+// frees waits, without the lock, and empties its own queue meanwhile, so that two that wait for each other both go on.
+// The owner empties its queue when it allocates beyond its limit and whenever it looks for work.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ class incoming_frees final : public alloc::incoming {
 
   /// Frees an object of another worker.
   void free(location object);
-  /// Frees what others have put here; answers how many. One look at a word when there is nothing.
+  /// Frees what others have put here; Returns how many. One look at a word when there is nothing.
   std::size_t collect() noexcept override;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a block of the view to the slot that holds it: a flat array over the whole view, 4 bytes a block, whose pages
+// From a block of the view to the slot that holds it: a flat array over the whole view, 4 bytes per block, whose pages
 // exist once they are used. A look-up is one load; the paper uses hash tables (section 4.3.1).
 #pragma once
 

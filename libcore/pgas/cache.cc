@@ -71,7 +71,7 @@ std::uint32_t cache::take_cache_slot() {
                   base::format_size(parts_.cache_bytes) + "; raise TOBI_HEAP_SIZE or lower TOBI_CACHE_SIZE.");
     }
   }
-  // Evictable is who is neither in use, nor dirty, nor on the way.
+  // A block is evictable that is neither in use, nor dirty, nor on the way.
   const auto free = [this](std::uint32_t id) {
     const slot& s = slots_[id];
     return s.references == 0 && s.dirty.empty() && (s.state & (fetching | storing)) == 0;

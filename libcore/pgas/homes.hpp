@@ -24,11 +24,11 @@ struct home_run {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
   std::uint64_t home = 0;  // offset in the region of `rank` of the byte at `begin`
-  bool few = false;        // so few and large that each may be mapped for good
+  bool few = false;        // so few and large that each may stay mapped
 };
 
-/// Its parts lie at one offset in all regions, or each at its own: then who needs that of a rank asks for it, and keeps
-/// it. So nobody has a word of every rank for an allocation.
+/// Its parts lie at one offset in all regions, or each at its own: then a worker that needs that of a rank asks for it,
+/// and keeps it. So nobody has a word of every rank for an allocation.
 struct allocation {
   static constexpr std::uint64_t by_rank = ~std::uint64_t{0};
 

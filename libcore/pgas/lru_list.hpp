@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who was used least recently: a doubly linked list over small numbers (SC'23, section 4.3.1). The numbers are those of
-// the cache's slots; a list knows nothing else of them.
+// Which one was used least recently: a doubly linked list over small numbers (SC'23, section 4.3.1). The numbers are
+// those of the cache's slots; a list knows nothing else of them.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class lru_list {
     tail_ = who;
   }
 
-  /// The least recently used one for which FREE(who) is true, or `none`.
+  /// The least recently used one for which FREE(it) is true, or `none`.
   template <class F>
   [[nodiscard]] std::uint32_t find(F free) const {
     for (std::uint32_t i = head_; i != none; i = of(i).next) {

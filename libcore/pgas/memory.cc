@@ -16,7 +16,7 @@ namespace tobi::pgas {
 namespace {
 
 constexpr std::uint8_t rung = 1;
-// At some 10 ns a checkin, a thief waits for less than a microsecond.
+// At some 10 ns per checkin, a thief waits for less than a microsecond.
 constexpr unsigned checkins_between_polls = 64;
 
 // A ticket is {rank:20, epoch:44}; epochs begin at 1, so it is never 0.
@@ -104,9 +104,11 @@ void memory::free(void* object, std::size_t bytes) {
   const homes& where = *parts_.caching.where;
   const home_run run = where.in_heaps(at) ? where.find(at) : home_run{};
   if (run.rank < 0) {
-    base::fatal("freed was " + std::to_string(bytes) + " bytes at an address that no task has allocated" +
-                (parts_.caching.addresses->holds(object) ? "; what all workers allocated together they free together."
-                                                         : ": it is not global."));
+    base::fatal("tobi::free_global was called with an address that no task has allocated (" + std::to_string(bytes) +
+                " bytes)" +
+                (parts_.caching.addresses->holds(object)
+                     ? "; free what all workers allocated together with tobi::free_all."
+                     : ": it is no global memory; pass what tobi::allocate_global returned."));
   }
   const std::uint64_t offset = run.home + (at - run.begin);
   {
@@ -117,8 +119,8 @@ void memory::free(void* object, std::size_t bytes) {
   if (run.rank == parts_.caching.rank) {
     std::byte* here = parts_.caching.own_region + offset;
     if (!parts_.objects->is_held(here, bytes)) {
-      base::fatal("freed was an object of " + std::to_string(bytes) +
-                  " bytes that is not there: it was freed before, or has another size.");
+      base::fatal("an object of " + std::to_string(bytes) +
+                  " bytes was freed that is not there: it was freed before, or has another size.");
     }
     parts_.objects->free_local(here);
     return;
@@ -144,14 +146,14 @@ std::uint32_t memory::free_slot() {
   return slot;
 }
 
-// Everybody's words are read only here, where the job ends.
+// The words of every rank are read only here, where the job ends.
 void memory::refuse_different(const gathered_words& mine) {
   const std::vector<gathered_words> all = parts_.everybody();
   const auto other = std::find_if(all.begin(), all.end(), [&](const gathered_words& w) { return w != mine; });
-  if (other == all.end()) return;  // cannot be: somebody's are others
-  base::fatal("the workers allocate together what is not the same: rank " + std::to_string(other - all.begin()) +
-                  " asks for " + std::to_string((*other)[1]) + " bytes and this one for " + std::to_string(mine[1]) +
-                  ".",
+  if (other == all.end()) return;  // cannot be: those of some rank differ
+  base::fatal("the workers make different allocations together: rank " + std::to_string(other - all.begin()) +
+                  " asks for " + std::to_string((*other)[1]) + " bytes, and this one for " + std::to_string(mine[1]) +
+                  "; make the same calls with the same arguments on all.",
               base::exit_usage);
 }
 
@@ -209,7 +211,9 @@ void memory::free_all(void* at) {
   const std::uint64_t begin = offset_of(at);
   const allocation* known = parts_.caching.addresses->holds(at) ? where.starting_at(begin) : nullptr;
   if (known == nullptr) {
-    base::fatal("freed was an address that all workers have not allocated together, or have freed before.");
+    base::fatal(
+        "tobi::free_all was called with an address that all workers have not allocated together, or have freed before; "
+        "pass what tobi::allocate_all returned, once.");
   }
   release();
   const gathered_words frees{++collectives_, begin, 0};
@@ -227,7 +231,7 @@ void memory::free_all(void* at) {
 
 // --- fences ---------------------------------------------------------------------------------------------
 
-// Figure 6, RELEASELAZY. Which data was written before the fork and which after it, nobody remembers; the ticket names
+// Figure 6, RELEASELAZY. Which data was written before the fork and which after it is not recorded. The ticket names
 // all of it.
 std::uint64_t memory::release_lazily() noexcept {
   if (parts_.caching.policy != base::cache_policy::write_back_lazy) {

@@ -110,7 +110,7 @@ class memory final : public base::coherence {
   // --- allocation; sizes in bytes -----------------------------------------------------------------------
   /// In this worker's heap. Fatal when it is full.
   void* allocate(std::size_t bytes);
-  /// What allocate(BYTES) answered, on any worker.
+  /// What allocate(BYTES) returned, on any worker.
   void free(void* object, std::size_t bytes);
   /// Collective, outside of tasks: chunks of CHUNK bytes dealt to the ranks in turn; 0: one each.
   void* allocate_all(std::size_t bytes, std::size_t chunk);

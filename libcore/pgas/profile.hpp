@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker's time goes to in global memory: the breakdown of SC'23, figure 9. One clock a worker, which is always
-// in one phase; what a phase contains of another one is that one's.
+// What a worker's time goes to in global memory: the breakdown of SC'23, figure 9. One clock per worker, which is
+// always in one phase; what a phase contains of another one is that one's.
 #pragma once
 
 #include <array>

@@ -3,7 +3,7 @@
 // files are mapped on demand (SC'23, sections 4.1 and 4.3). A global address is a plain address in it.
 //
 // The kernel bounds how many mappings a process may have (vm.max_map_count, which is read, not assumed). Every block
-// that is mapped can split the reservation, so it costs two entries in the worst case; who maps takes them from a
+// that is mapped can split the reservation, so it costs two entries in the worst case; a mapping takes them from a
 // budget first.
 #pragma once
 

@@ -40,7 +40,7 @@ attendant::attendant(attended& worker, steal_window& window, const habits& chose
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = base::start_thread("thieves are let in by it while a task computes", [this] { live(); });
+  thread_ = base::start_thread("lets thieves in while a task computes", [this] { live(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -55,7 +55,7 @@ void attendant::call() noexcept {
   syscall(SYS_futex, &window_.attendant, FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
 
-// Until it is called, or for NS; 0: for good.
+// Until it is called, or for NS; 0: without a limit.
 void attendant::sleep(std::uint64_t ns) noexcept {
   const std::uint32_t seen = std::atomic_ref(window_.attendant).load(std::memory_order_acquire);
   if (seen == value(attending::called)) return;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread of each worker that lets thieves in while the worker computes.
 //
-// A worker answers thieves at its forks. One that has forked down to a long leaf makes none, and what it has forked
+// A worker serves thieves at its forks. One that has forked down to a long leaf makes none, and what it has forked
 // would stay out of reach until the leaf has ended. Its attendant then comes in by the door (task/door.hpp) and does
 // what the worker would do at a fork: it shows continuations and ready tasks, writes back what a thief waits for, and
 // moves a transport that stands still unless it is polled. It interrupts nothing: no signal, so no system call of the
 // program ends early.
 //
-// It sleeps until a thief of the same host calls it, by a futex in the window, when a ring of the bell has not been
-// answered. Thieves of other hosts have no system call there, and a transport that must be polled brings no ring: in
-// jobs that have such the attendant wakes by itself. How soon is a share of the time for which the worker has been
-// silent, so that a thief waits for a twentieth of the leaf that keeps it waiting, and a long leaf pays for few looks.
-// A worker with more awakened tasks than it has words to show them in has its attendant come until all are shown.
-// Where the transport has a descriptor to sleep on it sleeps there, and what comes from other hosts wakes it at once.
+// It sleeps until a thief of the same host calls it, by a futex in the window, when a ring of the bell has had no
+// effect. Thieves of other hosts have no system call there, and a transport that must be polled brings no ring: in jobs
+// that have such the attendant wakes by itself. How soon is a share of the time for which the worker has been silent,
+// so that a thief waits for a twentieth of the leaf that keeps it waiting, and a long leaf pays for few looks. A worker
+// with more awakened tasks than it has words to show them in has its attendant come until all are shown. Where the
+// transport has a descriptor to sleep on it sleeps there, and what comes from other hosts wakes it at once.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,7 @@ class attendant {
     bool polls_transport;  // the transport stands still unless it is polled
     int wait_fd;           // and can be slept on; -1: it cannot
     bool looks;            // not all thieves can call
-    unsigned crowd;        // workers a core: all of their attendants may look
+    unsigned crowd;        // workers per core: all of their attendants may look
   };
   /// Of WORKER, whose window is WINDOW. Both outlive it. It may visit from now on.
   attendant(attended& worker, steal_window& window, const habits& chosen);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Child stealing: a fork leaves the child where thieves find it, and the parent runs on. CLUSTER 2022, section IV-B.
 //
-// The fork path is the continuation stealers', unchanged: its doorbell rings for good, so each fork takes the slow
+// The fork path is the continuation stealers', unchanged: its doorbell stays rung, so each fork takes the slow
 // path, which makes a descriptor of the child, and then has tobi_fork call a function that does nothing in the child's
 // place.
 //
@@ -13,7 +13,8 @@
 //
 // Invariants:
 //   C1  A descriptor is run once: the deque gives each entry to the owner or to one thief.
-//   C2  Whoever runs a task copies its header, and run_task() copies the closure, before anything can be pushed over
+//   C2  The worker that runs a task copies its header, and run_task() copies the closure, before anything can be pushed
+//   over
 //       them. A thief's region is empty and quiet when it steals.
 //   C3  The record is made before the descriptor can be seen, and lies in the memory of the worker that forked: its
 //       parent, tied to that worker, looks at it there.

@@ -91,7 +91,7 @@ void sched_child_full::run(thread* t) {
   s_.presence.set_busy(false);
 }
 
-// Runs T until it ends or must wait; returns who runs next, or null.
+// Runs T until it ends or must wait; returns what runs next, or null.
 sched_child_full::thread* sched_child_full::enter(thread& t) {
   current_ = &t;
   running_ = t.as;

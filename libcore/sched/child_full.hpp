@@ -7,8 +7,8 @@
 // at one of it after each steal that failed, this one at more (wait_queue.hpp).
 //
 // Invariant: a task that has begun and not ended runs, or is in the queue once, or is the joiner of exactly one task
-// that has begun, namely that whose record it waits for. So nobody waits behind a task that he does not need, and
-// whoever can go on is found.
+// that has begun, namely that whose record it waits for. So no task waits behind one that it does not need, and one
+// that can go on is found.
 #pragma once
 
 #include "libcore/sched/child.hpp"

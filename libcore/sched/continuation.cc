@@ -196,7 +196,8 @@ std::uintptr_t sched_continuation::leave_region() {
 
 std::uint64_t sched_continuation::evacuate(std::uintptr_t sp, std::uintptr_t base, std::uint64_t die_record,
                                            std::uint64_t waiting_for) {
-  // SC'23, figure 5: Release #3. Who resumes the task may be elsewhere, unless it waits in this worker's own queue.
+  // SC'23, figure 5: Release #3. The worker that resumes the task may be elsewhere, unless it waits in this worker's
+  // own queue.
   if (s_.fences.used() && moves_at_joins()) s_.fences.release();
   return s_.region.evacuate(sp, base, die_record, waiting_for);
 }

@@ -74,8 +74,8 @@ class sched_continuation : public scheduler {
   bool said_that_others_wait_ = false;
 };
 
-/// The waiting task's image becomes part of the record, and whoever completes the record takes it. With an exception
-/// under way it stays here, as under the stalling join.
+/// The waiting task's image becomes part of the record, and the task that completes the record takes it. With an
+/// exception under way it stays here, as under the stalling join.
 class sched_greedy final : public sched_continuation {
  public:
   using sched_continuation::sched_continuation;

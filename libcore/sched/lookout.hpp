@@ -2,16 +2,17 @@
 // Where a worker looks for work that has found none for so long that it sleeps between its attempts.
 //
 // An eager thief chooses its victims at random: it has a core, and an attempt costs it nothing. A sleeping one may wake
-// up beside many others on few cores, and each attempt counts. So it first glances at the words that the workers of its
+// up among many others on few cores, and each attempt counts. So it first glances at the words that the workers of its
 // node show, which are mapped memory and cost a cache miss each, and goes where work is; a blind choice would find the
 // last busy one of n after n naps. At other nodes it looks at what sights.hpp tells, and goes where work is, too.
 //
-// What is taken by the fabric is left to a few sleepers of a node, two a core: most of such an attempt is waiting, and
-// what they bring home is seen by all the others. That also holds for a neighbour's work that the CPU must not take:
-// else all who sleep would come for the one entry, and its owner would serve their operations before it served itself.
+// What is taken by the fabric is left to a few sleepers of a node, two per core: most of such an attempt is waiting,
+// and what they bring home is seen by all the others. That also holds for a neighbour's work that the CPU must not
+// take: else all that sleep would come for the one entry, and its owner would serve their operations before it served
+// itself.
 //
 // The naps grow with the number of those that sleep, so that all of them together leave the cores to the others. Those
-// who try other nodes are few, and sleep less.
+// that try other nodes are few, and sleep less.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +46,8 @@ class lookout {
     far_now_ = false;
   }
 
-  /// Whom to try now; -1: nobody. When that is over tried() is to be called. May look at another node: a round trip.
+  /// Which worker to try now; -1: nobody. When that is over tried() is to be called. May look at another node: a round
+  /// trip.
   [[nodiscard]] int next() noexcept {
     int busy = -1;
     int by_fabric = -1;

@@ -22,7 +22,7 @@ class node_ranks {
     std::stable_sort(by_node_.begin(), by_node_.end(), [&](int a, int b) { return of(a) < of(b); });
   }
 
-  /// Calls VISIT with each rank of the node of RANK, in order, until it answers false.
+  /// Calls VISIT with each rank of the node of RANK, in order, until it returns false.
   template <class Visit>
   void each_beside(int rank, Visit visit) const {
     const int node = of(rank);

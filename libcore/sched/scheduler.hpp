@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What TOBI_SCHED chooses: who runs first at a fork, what a join does that must wait, and how a task's end reaches it.
+// What TOBI_SCHED chooses: what runs first at a fork, what a join does that must wait, and how a task's end reaches it.
 // All of it is asked on slow paths only; the fork path knows nothing of schedulers.
 //
 //   continuation_greedy    the child runs, thieves take the parent; a join goes on where it became possible

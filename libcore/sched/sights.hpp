@@ -5,11 +5,11 @@
 // A thief can glance at a worker of its own node, whose window is mapped memory, for a cache miss. At one of another
 // node a look is a round trip, and on a fabric that is driven by the processors it also wakes a process there. Where
 // few of a node's workers have work most such looks are in vain. So workers write what they look like, and one get
-// tells for a whole node whom to try. The byte is written by the worker itself where it shows work and where tasks
-// begin and end, and by a thief of the same node that has taken something, which knows best what is left.
+// tells for a whole node which worker to try. The byte is written by the worker itself where it shows work and where
+// tasks begin and end, and by a thief of the same node that has taken something, which knows best what is left.
 //
 // All of this is a hint: bytes are written in no order, and two writers may leave what the first one saw. So the reader
-// takes no worker to be idle for good, and goes by chance now and then.
+// takes no worker to be idle forever, and goes by chance now and then.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +39,8 @@ class sights {
   void tell() noexcept {
     if (here_ != nullptr) tell(net_->rank());
   }
-  /// Whom to try of the node of PARTNER: itself, if others have no more; -1: nobody has anything. One round trip,
-  /// unless PARTNER is alone there.
+  /// Which worker to try of the node of PARTNER: itself, if others have no more; -1: nobody has anything. One round
+  /// trip, unless PARTNER is alone there.
   [[nodiscard]] int choose(int partner, base::rng& rng);
 
  private:

@@ -25,7 +25,7 @@ void thief::start(const worker_parts& parts, deque& work, bool far) {
                  static_cast<std::uint64_t>(rank) + 1);
 }
 
-// Whom to try; -1: nobody.
+// Which worker to try; -1: nobody.
 int thief::look() noexcept {
   if (tracing != nullptr) tracing->steal_begins(arch::now_ns());
   const int victim = lookout_.next();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One attempt to steal, counted and traced: whom to try, and what came of it.
+// One attempt to steal, counted and traced: which worker to try, and what came of it.
 //
 // A thief that has found nothing for so long that it sleeps between its attempts looks before it tries (lookout.hpp),
 // and calls its victim's attendant at once.

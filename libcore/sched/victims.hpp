@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom to steal from.
+// Which worker to steal from.
 //
 // `near`: near workers more often than far ones, uniformly within a level. Work that is near is cheap to fetch and its
 // caches are shared; far levels keep a share, so that work spreads over the machine. `uniform`: the papers' choice, all
@@ -12,11 +12,11 @@
 //     logarithmic diameter from about three partners on. The exchange is for smaller sets, for a set whose members
 //     happen to have nothing, and so that in the end everybody can take from everybody.
 //   - A connection costs about as much as some hundred attempts (a datagram, a thread that wakes up at the peer, two
-//     queue pairs and their states: a millisecond), also to the peer, who computes. After 256 attempts in vain it is no
-//     more than what an idle worker spends on looking anyway.
+//     queue pairs and their states: a millisecond), also to the peer, which computes. After 256 attempts in vain it is
+//     no more than what an idle worker spends on looking anyway.
 //   - A larger set offers more places to look at, and there are more workers whose devices make connections: each
 //     member is to be asked 64 times before one is exchanged. A worker with 127 partners that finds nothing at all
-//     makes some ten to twenty connections a second.
+//     makes some ten to twenty connections per second.
 // With `uniform` the same holds for the far part: it is chosen as often as it has members, and each far rank is in
 // the set equally long in the end.
 #pragma once
@@ -80,7 +80,7 @@ class victims {
     return here.ranks[random(here.asked)];
   }
 
-  /// Whoever next() named has no work.
+  /// The worker that next() named has no work.
   void in_vain() noexcept {
     if (patience_ == 0 || !last_is_far_ || ++attempts_ < patience_) return;
     attempts_ = 0;

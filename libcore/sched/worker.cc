@@ -65,7 +65,7 @@ void worker::start(const worker_parts& parts) {
   thief_.start(parts_, work, !all_near);
   idler_.start(parts_, work);
   if (sched_->moves_tasks()) thread_.frames_lie(region_.low(), region_.bytes());
-  // Rung for good, every fork reaches on_fork. A transport that moves by itself does not need that.
+  // Rung all the time, every fork reaches on_fork. A transport that moves by itself does not need that.
   if (parts.count_forks || parts.debug_migrate || poller_.must_poll()) {
     auto* bells = reinterpret_cast<std::uint8_t*>(&parts.window->doorbell);
     bells[static_cast<int>(bell::sticky)] = 1;

@@ -27,7 +27,7 @@ struct held_pointer {
 
 class closure_watch {
  public:
-  /// A run begins. Beside the region of tasks, [FROM, TO) is looked for: main's stack.
+  /// A run begins. Besides the region of tasks, [FROM, TO) is looked for: main's stack.
   void begin_run(std::uintptr_t from, std::uintptr_t to) noexcept {
     main_ = {from, to};
     used_ = next_ = 0;

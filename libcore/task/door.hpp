@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may touch the state of a worker's runtime: its own thread, in every call of the runtime, or its attendant
-// (sched/attendant.hpp), while that thread runs the program's code. Whoever is inside is alone, so nothing behind the
-// door needs an atomic or a lock for the other's sake: deque, records, cache, transport.
+// Which thread may touch the state of a worker's runtime: its own thread, in every call of the runtime, or its
+// attendant (sched/attendant.hpp), while that thread runs the program's code. The thread that is inside is alone, so
+// nothing behind the door needs an atomic or a lock for the other's sake: deque, records, cache, transport.
 //
 // A lock whose owner pays two stores and a load. Dekker: the owner stores `inside_` and loads `visited_`; the visitor
 // stores `visited_`, makes the owner's core pass a barrier (arch/heavy_fence.hpp), and loads `inside_`. At least one
@@ -25,7 +25,7 @@ class door {
     const bool was = inside_.load(std::memory_order_relaxed);
     inside_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    // Acquire: what a visitor did is seen by who comes in after it.
+    // Acquire: what a visitor did is seen by the thread that comes in after it.
     if (visited_.load(std::memory_order_acquire)) [[unlikely]] {
       wait_for_visitor();
     }

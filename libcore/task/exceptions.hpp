@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exceptions under way, which the C++ runtime counts for a thread, here of a task: whoever leaves a task in the
-// middle takes them, and gives them back when it goes on in the same process. They are memory of that process.
+// The exceptions under way, which the C++ runtime counts for a thread, here of a task: the code that leaves a task in
+// the middle takes them, and gives them back when it goes on in the same process. They are memory of that process.
 #pragma once
 
 #include <cxxabi.h>
@@ -15,7 +15,7 @@ struct exceptions_under_way {
   unsigned uncaught;
 };
 
-/// Whether any is under way or in a catch clause, by what __cxa_get_globals() has answered on the thread in question.
+/// Whether any is under way or in a catch clause, by what __cxa_get_globals() has returned on the thread in question.
 /// Callable from another one: what that sees may be old.
 inline bool any_under_way(const void* of_thread) noexcept {
   const auto* at = static_cast<const exceptions_under_way*>(of_thread);

@@ -104,7 +104,7 @@ void finish_counts::end(detail::scope_marker& marker) {
   const std::uint64_t finish = marker.finish;
   close(marker);
   const location at{finish};
-  // At 1 there is no strand but ours, and nobody who could make one: no atomic is needed to find that.
+  // At 1 there is no strand but ours, and none that could make one: no atomic is needed to find that.
   const auto alone = [this, at] {
     fabric& net = *net_;
     return net.is_local(at) &&

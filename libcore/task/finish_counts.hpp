@@ -9,7 +9,7 @@
 // Why the count cannot come to 0 early: it starts at 1, for the body's strand, which gives that up at the very end. A
 // strand that has ended has first counted all asyncs that it was taken away from. So an async that is not counted yet
 // has a parent strand that has not ended; that one is counted, or its own parent has not ended; and so on up to the
-// body's. Nobody else counts, so whoever comes to 0 is the last, once, and completes the finish's record.
+// body's. Nothing else counts, so the strand that comes to 0 is the last, once, and completes the finish's record.
 //
 // That needs a record in which somebody other than its joiner waits, which is the greedy join's. Under the other
 // schedulers each async is a strand from its fork on: its parent adds one before, and its end takes one off. The

@@ -48,7 +48,7 @@ void joins::abandon(std::uint64_t& handle_record) noexcept {
 void joins::complete(std::uint64_t where, record_status status, const void* value, std::uint32_t bytes,
                      std::uint32_t serial) noexcept {
   const location at{where};
-  // SC'23, figure 5: Release #2. Whoever joins may be elsewhere; a task that is tied to this worker is not.
+  // SC'23, figure 5: Release #2. The joiner may be elsewhere; a task that is tied to this worker is not.
   const bool joined_here = !sched_->moves_tasks() && serial == 0 && net_->is_local(at);
   if (!joined_here) fences_.release();
   record made = records_.compose(status, value, bytes, serial);

@@ -9,8 +9,8 @@ namespace tobi::tasks {
 
 namespace {
 
-// A task that forks polls so often: at about 100 ns a poll and 10 ns a fork it costs less than the forks themselves,
-// and a thief waits for less than a microsecond. Where forks are rarer, each some 10 us.
+// A task that forks polls so often: at about 100 ns per poll and 10 ns per fork it costs less than the forks
+// themselves, and a thief waits for less than a microsecond. Where forks are rarer, each some 10 us.
 constexpr std::uint64_t forks_between_polls = 32;
 constexpr std::uint64_t cycles_between_polls = 1 << 15;
 

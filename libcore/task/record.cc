@@ -67,7 +67,7 @@ bool read_if_done(fabric& net, location where, record& into) {
 void read_what_is_left(fabric& net, location where, record& into) {
   if (is_written(into)) return;
   net.get(where, &into, sizeof into);
-  TOBI_ASSERT(is_written(into), "who has seen that a record is done reads the rest of it behind that");
+  TOBI_ASSERT(is_written(into), "a worker that has seen a record done reads the rest of it after that");
 }
 
 }  // namespace tobi::tasks

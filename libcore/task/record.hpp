@@ -4,8 +4,8 @@
 //
 // `word` is 0 while the child runs and nobody waits. The child ends with fetch-and-add of the done bit; a task that
 // must wait saves itself and does compare-and-swap (what it saw, without that bit) -> location of its saved context.
-// Whoever comes second sees the other: the joiner finds the bit and goes on, the child finds the waiter, whom its own
-// addition has left in the word, and resumes it. The paper's joiner first puts its context's location and then does
+// The one that comes second sees the other: the joiner finds the bit and goes on, the child finds the waiter, which its
+// own addition has left in the word, and resumes it. The paper's joiner first puts its context's location and then does
 // fetch-and-add; with the location inside the word that is one operation. Several waiters of a future form a list
 // through their contexts (waiters.hpp).
 //
@@ -75,10 +75,10 @@ struct record {
 static_assert(sizeof(record) == 64);
 static_assert(location::rank_bits <= 20, "what by() holds");
 
-// Whoever looks at a record from afar gets all of it at once. A device may read the words of one get, or two gets of
-// one chain, in any order, so a word that says done may come with a value from before. The record itself says whether
-// it did: no round trip more, and no chain. Each word that the completion writes says something else before it than
-// after it. The first one has a status that is no result; those of the value hold `unwritten`, and where a result
+// A worker that looks at a record from afar gets all of it at once. A device may read the words of one get, or two gets
+// of one chain, in any order, so a word that says done may come with a value from before. The record itself says
+// whether it did: no round trip more, and no chain. Each word that the completion writes says something else before it
+// than after it. The first one has a status that is no result; those of the value hold `unwritten`, and where a result
 // happens to be that, the first one says so. The time alone may come too early, and is 0 then: it is a statistic's. So
 // bytes that came too early are known with certainty, not by a checksum that may fit; they are read once more, behind
 // the first look, whose word has told that they are there. An aligned word does not tear (the contract), and the record

@@ -92,8 +92,8 @@ bool records::look(std::uint64_t where, std::uint64_t& shares, record& copy) {
   return true;
 }
 
-// Nothing of it changes any more but the count of readings that are to come, which only falls, and whoever knows that
-// it is done has learned it behind the completion. So the words of one get may come in any order.
+// Nothing of it changes any more but the count of readings that are to come, which only falls, and a worker that knows
+// that it is done has learned it after the completion. So the words of one get may come in any order.
 void records::read_done(std::uint64_t where, record& copy) {
   net_->get(location{where}, &copy, sizeof copy);
   TOBI_ASSERT(is_done(copy.word) && is_written(copy), "a waiter is resumed only when its record is done");

@@ -28,7 +28,7 @@ class records {
   /// Of this worker, and nobody has seen it.
   void drop(std::uint64_t where) noexcept { objects_.free_own(location{where}); }
 
-  // --- who completes it ------------------------------------------------------------------------------
+  // --- for the completer -----------------------------------------------------------------------------
   /// What a record says when it is done with the BYTES at VALUE. SERIAL: of a future, else 0.
   [[nodiscard]] record compose(record_status status, const void* value, std::uint32_t bytes, std::uint32_t serial);
   /// Makes the record at WHERE done, where nobody waits in it: MADE is what it says behind its first two words.
@@ -36,7 +36,7 @@ class records {
   /// The same where somebody may wait: returns what the record's word was before.
   [[nodiscard]] std::uint64_t add_done(location where, record& made) noexcept;
 
-  // --- who joins ---------------------------------------------------------------------------------------
+  // --- for joiners --------------------------------------------------------------------------------------
   /// Whether the record at WHERE is done; if so COPY is what it says.
   [[nodiscard]] bool finished(std::uint64_t where, record& copy) { return read_if_done(*net_, location{where}, copy); }
   /// A claim of a future, and the same as finished(). SHARES is what they were before.
@@ -45,7 +45,7 @@ class records {
   void read_done(std::uint64_t where, record& copy);
   /// The result: BYTES to RESULT.
   void take_result(const record& copy, void* result, std::uint32_t bytes);
-  /// Gives up this join's share in the record. Whoever gives up the last one frees it.
+  /// Gives up this join's share in the record. The one that gives up the last frees it.
   void consume(std::uint64_t where, const record& copy) noexcept;
   /// Throws the record's exception, and gives up the join's share with it.
   [[noreturn]] void throw_failure(std::uint64_t where, const record& copy);

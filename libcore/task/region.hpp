@@ -3,7 +3,8 @@
 // worker. Frames leave it for the registered heap (evacuate) and come in from there (restore), or from another worker's
 // region, which is the deque's business.
 //
-// Whoever brings frames in owns no live frame there, and nobody still copies what was there: sched/continuation.hpp.
+// A worker that brings frames in owns no live frame there, and no thief still copies what was there:
+// sched/continuation.hpp.
 #pragma once
 
 #include <cstddef>

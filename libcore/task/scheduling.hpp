@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What joins, futures and finishes ask of the scheduler (sched/scheduler.hpp): what its tasks can do, how one of them
-// waits, and how a task's end reaches whoever waits for it.
+// waits, and how a task's end reaches the task that waits for it.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOBI_DEBUG_MIGRATE: the frames of a task that has moved away become a trap. They are filled with poison and lose all
-// access, page by page, so the child begins on a page of its own: whoever follows a pointer to another task's locals
+// access, page by page, so the child begins on a page of its own: code that follows a pointer to another task's locals
 // faults there.
 //
-// A page a fork would fill the region at a depth of some thousands. But what has moved away is in its image, and its
+// A page per fork would fill the region at a depth of some thousands. But what has moved away is in its image, and its
 // addresses are free to others, as in the uni-address scheme all are (HPDC 2015, section 5): where a child would begin
 // in the lower half of the region, it begins at the top again. So every task has half of the region for itself, however
 // deep it is nested, and a page that the task before it did not have.

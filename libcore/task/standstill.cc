@@ -114,8 +114,9 @@ void standstill::watch(std::uint64_t now) noexcept {
   end(fresh.suspended);
 }
 
-// The tasks that were suspended here, by what they wait for. Whoever suspends a task keeps its image, and an image that
-// was taken back has been freed: what is left is what waits. Tasks that are tied to this worker the scheduler knows.
+// The tasks that were suspended here, by what they wait for. The worker that suspends a task keeps its image, and an
+// image that was taken back has been freed: what is left is what waits. Tasks that are tied to this worker the
+// scheduler knows.
 void standstill::say_what_waits() {
   objects_->collect();
   std::map<std::uint64_t, std::uint64_t> waiting;

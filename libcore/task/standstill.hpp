@@ -23,7 +23,7 @@
 //   S4  If then the counts of what was given and of what was received add up to the same, no thief has claimed
 //       something that it has not counted; one that had claimed something and counted it was not still (S2). So at T
 //       nothing ran anywhere, and by S1 only one thing can arise: a record that was completed before T may have a
-//       waiting task that its worker has not looked at since. Who completes a record has its waiters with
+//       waiting task that its worker has not looked at since. The completer of a record has its waiters with
 //       continuation_greedy; under the other schedulers each worker looks at what its tasks wait for, in turn.
 //   S5  A pass looks at all of these. When `passes` has grown by two since the second round, the later one began after
 //       T, and if the third round finds the same states, nobody has found anything in it (S2).
@@ -46,7 +46,7 @@ struct alignas(64) idle_board {
   std::uint64_t given;      // written on becoming still
   std::uint64_t received;   // what this worker took from others
   std::uint64_t passes;     // over all that could run here, with nothing found
-  std::uint64_t suspended;  // tasks that wait, less those that were let go on: by whom did it, so it may be below 0
+  std::uint64_t suspended;  // tasks that wait, less those that were let go on here: it may be below 0
   std::uint64_t report;     // rank 0 asks this worker to say what its tasks wait for
   std::uint64_t reported;   // it has
 };

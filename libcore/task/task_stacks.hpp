@@ -22,7 +22,7 @@ class task_stacks {
 
   /// The top of a stack. Fatal when the machine gives no more.
   [[nodiscard]] std::byte* take();
-  /// Gives back what take() answered.
+  /// Gives back what take() returned.
   void give(std::byte* top) { free_.push_back(top); }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] const char* setting() const noexcept { return setting_; }

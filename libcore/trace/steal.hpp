@@ -25,7 +25,7 @@ struct stolen {
   incoming_image* image = nullptr;                   // the thief's: where the list's first image may be brought at once
   std::array<std::uint64_t, steal_phases> cycles{};  // steal_result::taken: by phase, as far as the deque knows
 
-  /// The cycles since MARK are PHASE's; answers the next mark.
+  /// The cycles since MARK are PHASE's; returns the next mark.
   std::uint64_t spent(steal_phase phase, std::uint64_t mark) noexcept {
     const std::uint64_t now = arch::cycles();
     cycles[static_cast<std::size_t>(phase)] += now - mark;

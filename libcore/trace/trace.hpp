@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What TOBI_TRACE records: one ring of events a worker, in its own memory, written on the scheduler's slow paths only.
-// The fork path has no hook. Where nothing is traced each hook is one test of a pointer that is null.
+// What TOBI_TRACE records: one ring of events per worker, in its own memory, written on the scheduler's slow paths
+// only. The fork path has no hook. Where nothing is traced each hook is one test of a pointer that is null.
 //
 // An event is an interval that is over, or a moment (begin == end): nothing has to be paired later, so a ring that has
 // lost its oldest events still means what it says. Intervals of one worker nest strictly, because each is closed by the
 // code that opened it: run > task or idle > steal, suspend, resume > wait.
 //
-// An idle worker tries to steal millions of times a second. Attempts that follow each other, on the same victim and
+// An idle worker tries to steal millions of times per second. Attempts that follow each other, on the same victim and
 // with the same failure, are one event with a count; every successful steal is its own.
 #pragma once
 
@@ -30,7 +30,7 @@ struct event {
   event_kind kind;
   steal_result result;  // steal
   std::uint16_t unused;
-  std::int32_t peer;    // steal: the victim; resume: where the stack was kept; wait: who was waited for; else -1
+  std::int32_t peer;    // steal: the victim; resume: where the stack was kept, wait: the rank waited for, else -1
   std::uint64_t value;  // steal: bytes, or ns spent in attempts that failed; suspend, ready, resume: the saved stack's
                         // location, by which the three find each other; publish: bytes of the frames
   std::uint32_t count;  // steal: attempts; else 1

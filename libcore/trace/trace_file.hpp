@@ -3,9 +3,9 @@
 // events (ph X), each one within its worker's track strictly nested, moments (ph i), and the names of the tracks (ph
 // M): nothing has to be matched, so a file that lost its oldest events is still well formed.
 //
-// A node is a process of the viewer and a worker a thread of it. Times are microseconds, with three digits behind the
-// point, by the clock of rank 0, from the start of the job. One event a line, so that a reader needs no memory for the
-// whole:
+// A node is a process of the viewer, and a worker is a thread of it. Times are microseconds, with three digits behind
+// the point, by the clock of rank 0, from the start of the job. One event per line, so that a reader needs no memory
+// for the whole:
 //
 //   {"displayTimeUnit":"ns","otherData":{...},"traceEvents":[
 //   {...},

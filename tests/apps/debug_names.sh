@@ -27,11 +27,11 @@ for compiler in $compilers; do
       # Clang's optimizer forgets where variables are; what captures them knows their names.
       found="found of main, " all="all.sums[9] of main, " total="total of solve, " cells="cells["
       [ "$compiler $flags" = "clang++ -O2 -g" ] && found= all= total= cells=
-      wrong local 'a local of main has its name' "$of_main ($found" "what word 0 (found) of the closure of tobi::run points to), and"
-      [ -z "$found" ] || wrong local 'and its place' "$(at 'found is declared'); what word"
-      wrong member 'so has an element of a member' "$of_main ($all" "behind what word 0 (all) of the closure"
-      wrong caller 'so has a local of another caller of run' "$of_main ($total" "what word 0 (total) of the closure"
-      wrong array 'a loop'"'"'s closure is named' "$of_main ($cells" "what word 0 (cells) of" "; the closure of a task, made at " "$(at "a loop's closure"), holds a pointer to " ' as cells)'
+      wrong local 'a local of main has its name' "$of_main ($found" "the target of word 0 (found) of the closure of tobi::run), and"
+      [ -z "$found" ] || wrong local 'and its place' "$(at 'found is declared'); the target of word"
+      wrong member 'so has an element of a member' "$of_main ($all" "behind the target of word 0 (all) of the closure"
+      wrong caller 'so has a local of another caller of run' "$of_main ($total" "the target of word 0 (total) of the closure"
+      wrong array 'a loop'"'"'s closure is named' "$of_main ($cells" "the target of word 0 (cells) of" "; the closure of a task, made at " "$(at "a loop's closure"), holds a pointer to " ' as cells)'
       wrong pointer 'a pointer in a closure is named' "$of_main ($found" "$(at 'a closure with a pointer'), holds a pointer to it at byte " ' as to)'
       wrong bound 'a pointer among the arguments of spawn() is found' "$of_main ($found" "; the closure of a task holds a pointer to it at byte "
       wrong large 'so is one far behind in a large closure' "$of_main ($found" "$(at 'a large closure'), holds a pointer to it at byte 72 as much.to)"
@@ -44,19 +44,19 @@ done
 compiler=${compilers%% *} setting=
 flags="-O1 -g0"
 build "$flags"
-wrong local 'without debug information the sentence is as it was' "$of_main (what word 0 of the closure of tobi::run points to), and"
-wrong pointer 'and the closure is spoken of' "$of_main (what word 0 of the closure of tobi::run points to; the closure of a task holds a pointer to it at byte "
+wrong local 'without debug information the sentence is as it was' "$of_main (the target of word 0 of the closure of tobi::run), and"
+wrong pointer 'and the closure is spoken of' "$of_main (the target of word 0 of the closure of tobi::run; the closure of a task holds a pointer to it at byte "
 flags="-O1 -g"
 build "$flags"
 mkdir "$folder/broken"
 : >"$folder/broken/libdw.so.1"
 setting="LD_LIBRARY_PATH=$folder/broken"
-wrong local 'so it is without libdw' "$of_main (what word 0 of the closure of tobi::run points to), and"
+wrong local 'so it is without libdw' "$of_main (the target of word 0 of the closure of tobi::run), and"
 mkdir "$folder/stuck"
 echo '#include <unistd.h>
 __attribute__((constructor)) static void stay() { for (;;) pause(); }' >"$folder/stuck/libdw.c"
 run 60 $compiler -x c -shared -fPIC "$folder/stuck/libdw.c" -o "$folder/stuck/libdw.so.1" || verdict 1 'a libdw that never returns builds'
 setting="TOBI_WORKERS=3 LD_LIBRARY_PATH=$folder/stuck"
-wrong local 'and where libdw never returns' "$of_main (what word 0 of the closure of tobi::run points to), and"
+wrong local 'and where libdw never returns' "$of_main (the target of word 0 of the closure of tobi::run), and"
 all 'whose process is ended' '! pgrep -f "$folder/program" >/dev/null'
 finish

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How READMEs and public headers are written. A mannerism is a pattern, tried first on an example that it must find. Prose is
-# read by paragraphs and comments by blocks, so that a line's end hides nothing. Each folder has a README.md, what READMEs name is
-# there, and their links lead somewhere.
+# How READMEs, the manual, comments and messages are written. A mannerism is a pattern, tried first on an example that it must find.
+# Prose is read by paragraphs and comments by blocks, so that a line's end hides nothing. Each folder has a README.md, what READMEs
+# name is there, and their links lead somewhere.
 . "$(dirname "$0")/../harness.inc"
 
 # paragraphs FILE...: of Markdown without its code, a line for each, as FILE:LINE: TEXT. Rows of tables are paragraphs.
@@ -16,10 +16,13 @@ paragraphs() {
     { if (text == "") where = FILENAME ":" FNR; sub(/^ *([-*]|[0-9]+\.) /, ""); sub(/^ +/, ""); text = text == "" ? $0 : text " " $0 }
     END { out() }' "$@"
 }
-# comments FILE...: the same of C++'s // comments.
+# comments FILE...: the same of C++'s // comments, without the examples in them.
 comments() {
   awk 'function out() { if (text != "") print where ": " text; text = "" }
-    FNR == 1 { out() }
+    FNR == 1 { out(); example = 0 }
+    /\/\/\/ @code/ { out(); example = 1 }
+    /\/\/\/ @endcode/ { example = 0; next }
+    example { next }
     { at = match($0, /\/\/+( |$)/); alone = $0 ~ /^ *\/\/+/ }
     !at { out(); next }
     !alone { out() }
@@ -28,32 +31,52 @@ comments() {
     !alone { out() }
     END { out() }' "$@"
 }
+# literals FILE...: the same of C++'s string literals that are sentences: those with a space, and no markup. A literal that ends in
+# a space goes on in the next line.
+literals() {
+  grep -HnoP "//.*|'(\\\\.|[^\\\\'])'|\"(\\\\.|[^\\\\\"])*\"" "$@" | awk 'BEGIN { markup = "<|{[a-z-]+:[a-z]" } {
+    match($0, /^[^:]*:[0-9]*:/); at = substr($0, 1, RLENGTH - 1); $0 = substr($0, RLENGTH + 1)
+    if (!/^"/ || at == "") next
+    $0 = substr($0, 2, length - 2)
+    split(at, now, ":")
+    if (text ~ / $/ && now[1] == file && now[2] <= line + 1) text = text $0
+    else { if (text ~ / / && text !~ markup) print where ": " text; text = $0; where = at }
+    file = now[1]; line = now[2] }
+    END { if (text ~ / / && text !~ markup) print where ": " text }'
+}
 git ls-files '*.md' | grep -v '^tools/manual/' >"$folder/pages"
 mapfile -t pages <"$folder/pages"
-mapfile -t headers < <(git ls-files 'libcore/include/tobi/*.hpp')
-{ paragraphs "${pages[@]}"; comments "${headers[@]}"; } | sed 's/`[^`]*`/`...`/g' >"$folder/prose"
-printf '/// One\n/// two.\nint x;  // three\n//   code;\nint y;  // four\n' >"$folder/example.hpp"
+mapfile -t manual < <(git ls-files 'tools/manual/*.md')
+mapfile -t sources < <(git ls-files alloc arch bootstrap libcore tools transports | grep -E '\.(cc|hpp)$')
+# The text of each sentence and, in the same line of another file, where it stands.
+{ paragraphs "${pages[@]}" "${manual[@]}"; comments "${sources[@]}"; literals "${sources[@]}"; } | sed 's/`[^`]*`/`...`/g' >"$folder/both"
+sed -E 's/^([^ ]*): .*/\1/' "$folder/both" >"$folder/where"
+sed -E 's/^[^ ]*: //; s/^SPDX-License-Identifier: Apache-2.0 //' "$folder/both" >"$folder/prose"
+printf '/// One\n/// two.\n/// @code\n/// int code;\n/// @endcode\nint x;  // three\n//   code;\nint y;  // four\n' >"$folder/example.hpp"
 printf 'One\ntwo.\n\n```\ncode\n```\n- three\n  four\n' >"$folder/example.md"
 nothing "comments and paragraphs are read whole" "$([ "$(comments "$folder/example.hpp" | sed 's/.*: //' | tr '\n' '|')" = 'One two.|three|four|' ] || comments "$folder/example.hpp"
   [ "$(paragraphs "$folder/example.md" | sed 's/.*: //' | tr '\n' '|')" = 'One two.|three four|' ] || paragraphs "$folder/example.md"
-  [ "$(wc -l <"$folder/prose")" -gt 500 ] || echo "too little prose")"
+  printf 'f("one "\n  "two", x);  // "no"\ng(%s"%s, "a \\"b\\"");\n' "'" "'" >"$folder/example.cc"
+  [ "$(literals "$folder/example.cc" | sed 's/^[^ ]*: //' | tr '\n' '|')" = 'one two|a \"b\"|' ] || literals "$folder/example.cc"
+  [ "$(wc -l <"$folder/prose")" -gt 5000 ] || echo "too little prose")"
 
 # none NAME PATTERN EXAMPLE...: no sentence has it, and each example does.
 none() {
   local name=$1 pattern=$2 example; shift 2
   for example in "$@"; do
-    echo "x.md:1: $example" | grep -qP "$pattern" || not_ok "the pattern for '$name' does not find: $example"
+    echo "$example" | grep -qP "$pattern" || not_ok "the pattern for '$name' does not find: $example"
   done
-  nothing "$name" "$(grep -P "$pattern" "$folder/prose" | sed -E 's/^([^ ]*: .{0,160}).*/\1/')"
+  nothing "$name" "$(grep -nP "$pattern" "$folder/prose" | awk 'NR == FNR { where[NR] = $0; next }
+    { n = $0 + 0; sub(/^[0-9]+:/, ""); print where[n] ": " substr($0, 1, 160) }' "$folder/where" -)"
 }
-unit='(worker|core|node|rank|fork|steal|task|peer|process|block|leaf|second|poll|level|side|server|target|link|client|entry|element|job|look|turn|line|round|page|attempt|event|iteration|machine)'
-some='(one|two|three|half|some|many|[0-9][0-9,.]*|[ukmn]s|bytes?|words?|lines?|events?|rings?|workers?|connections?|records?|trips?|forks?|steals?|tasks?|values?|threads?|sockets?|allocations?)'
+unit='(worker|core|node|rank|fork|steal|task|peer|process|block|leaf|second|poll|level|side|server|target|link|client|entry|element|job|look|turn|line|round|page|attempt|event|iteration|machine|vertex|cell|chunk|row)'
+some='(one|two|three|half(?! a second)|some|many|[0-9][0-9,.]*|[ukmn]s|bytes?|words?|lines?|events?|rings?|workers?|connections?|records?|trips?|forks?|steals?|tasks?|values?|threads?|sockets?|allocations?)'
 none "a function returns; it does not answer" '\b(answers|answered|answering)\b|\b(can|may|must|will|to|not) answer\b' 'flush() answers ok.' 'EVERYONE_OK must answer whether.'
 none "code is it, never who" '\b[Ww]ho(|ever|m|mever)\b' 'Who posts says how much.' 'Whoever has it frees it.' 'A thief who looks.'
 none "nor he" '\b([Hh]e|[Hh]is|[Hh]im)\b' 'The owner reads his word.'
 none "a rate is per, not a" "\b$some an? $unit\b" 'One worker a core.' 'It costs 3 us a look.' 'A byte a worker.'
 none "compared with, or next to, not beside" '\b[Bb]eside\b' 'The time beside the elision.'
-none "the subject comes first" '(^|[.:] )(Fenced|Evictable|Freed|Written|Shown|Moved|Kept|Counted|Allowed|Handed|Stolen|Fatal) (is|are|was|were)\b' 'Fenced are the puts of a chain.' 'So: Evictable is what nobody uses.'
+none "the subject comes first" '(?i)(^|[.:] )(fenced|evictable|freed|written|shown|moved|kept|counted|allowed|handed|stolen|fatal) (is|are|was|were)\b' 'Fenced are the puts of a chain.' 'So: Evictable is what nobody uses.' 'freed was an object.'
 none "not for good, but permanently" '\bfor good\b' 'It rings its bell for good.'
 none "one fact a sentence: no chains of semicolons" '^[^|]*;[^.;|]*;[^.;|]*;' 'It looks; it waits; it takes; it goes.'
 

@@ -312,7 +312,7 @@ TEST(a_local_of_main, is_found_where_a_task_writes_to_it) {
         return v == 21 ? 0 : 1;
       });
     }
-    ends_with(" (what word 0 of the closure of tobi::run points to), ", workers, debugging, [](tobi::runtime&) {
+    ends_with(" (the target of word 0 of the closure of tobi::run), ", workers, debugging, [](tobi::runtime&) {
       long v = 0;
       tobi::run([&] { v = some_work(8); });
       return v == 21 ? 0 : 1;

@@ -309,7 +309,7 @@ TEST(statistics, forks_are_counted_when_asked_for) {
     return rt.stats().forks == 986 ? 0 : 1;  // fib(16) - 1
   });
   EXPECT_EQ(o.status, 0) << o.said;
-  EXPECT_NE(o.said.find("round trips a steal"), std::string::npos) << o.said;
+  EXPECT_NE(o.said.find("round trips per steal"), std::string::npos) << o.said;
 }
 
 // --- what goes wrong says so -------------------------------------------------------------------------

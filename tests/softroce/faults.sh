@@ -85,7 +85,7 @@ sleep 3
 tests/softroce/cable lose
 rule "packets that are lost for good end the job within 35 seconds" ends_badly_within 35000
 echo "# after $took ms: $(head -n 1 $log)"
-rule "and the message names the device and the peer" says 'rank [01] does not answer on rxe[01]'
+rule "and the message names the device and the peer" says 'rank [01] does not respond on rxe[01]'
 tests/softroce/cable up
 
 # Whether something was on its way at that moment decides whether the job ends or goes on.
@@ -96,7 +96,7 @@ tests/softroce/cable up
 if ends_badly_within 20000; then echo "# ended after $took ms: $(head -n 1 $log)"; else echo "# went on, for $took ms"; fi
 rule "a cable that is cut for a moment: the job does not hang" [ "$took" != for-ever ]
 rule "it says which device failed" says 'rxe[01]'
-rule "and that it cannot go on, or is right" says ' yes$|the job ends|does not answer'
+rule "and that it cannot go on, or is right" says ' yes$|the job ends|does not respond'
 run "$BIN/tobi-bench" uts --tree T1 --verify --workers 2
 rule "the next job works" says ' yes$'
 

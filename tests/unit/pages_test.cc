@@ -147,7 +147,7 @@ TEST(too_many_workers, as_many_as_fit_are_welcome) {
 TEST(too_many_workers, more_than_64_a_core_are_told_what_to_expect) {
   EXPECT_EQ(crowded(128, 2), "");
   EXPECT_EQ(crowded(129, 2),
-            "129 workers share 2 cores: they run in turns; a worker a core is fastest (TOBI_WORKERS).");
+            "129 workers share 2 cores: they run in turns; one worker per core is fastest (TOBI_WORKERS).");
 }
 
 TEST(too_many_workers, more_than_512_a_core_are_refused) {

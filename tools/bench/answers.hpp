@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about the right answers.
+// What is known about the right results.
 #pragma once
 
 #include <cstdint>

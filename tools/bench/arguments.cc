@@ -32,7 +32,7 @@ std::string tree_names() {
 }
 
 void common_options(CLI::App& app, arguments& a) {
-  app.add_option("--workers", a.workers, "processes (default: TOBI_WORKERS, or one a core)")
+  app.add_option("--workers", a.workers, "processes (default: TOBI_WORKERS, or one per core)")
       ->check(CLI::Range(1, 65535));
   app.add_option("--repeat", a.repeat, "measured runs")->check(CLI::Range(1, 100000));
   app.add_option("--warmup", a.warmup, "runs before them that are not counted")->check(CLI::Range(0, 100000));
@@ -63,7 +63,7 @@ void tree_options(CLI::App& app, arguments& a) {
   own(app.add_option("-m", t.non_leaf_children, "children of a binomial node that has some")
           ->check(CLI::Range(0, 100)));
   own(app.add_option("-f", t.shift_depth, "hybrid: share of the depth that is geometric")->check(CLI::Range(0.0, 1.0)));
-  own(app.add_option("-g", t.granularity, "hashes a node")->check(CLI::Range(1, 1000000)));
+  own(app.add_option("-g", t.granularity, "hashes per node")->check(CLI::Range(1, 1000000)));
   app.parse_complete_callback([&a] {
     a.shape.type = static_cast<tree_type>(type);
     a.shape.shape = static_cast<tree_shape>(shape);
@@ -139,7 +139,7 @@ arguments parse(int argc, char** argv) {
   for (CLI::App* sub : {pfor, recpfor}) {
     sub->add_option("--n", a.n, "iterations of a loop")->default_val(1024)->check(CLI::Range(1, 1 << 30));
     sub->add_option("--k", a.k, "loops")->default_val(5)->check(CLI::Range(1, 1000000));
-    sub->add_option("--m", a.m, "microseconds an iteration")->default_val(10)->check(CLI::Range(0.01, 1e6));
+    sub->add_option("--m", a.m, "microseconds per iteration")->default_val(10)->check(CLI::Range(0.01, 1e6));
   }
   auto* lcs = app.add_subcommand("lcs", "longest common subsequence, by futures");
   lcs->add_option("--n", a.n, "bytes of each string")->default_val(8192)->check(CLI::Range(1, 1 << 20));

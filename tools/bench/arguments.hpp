@@ -37,9 +37,9 @@ struct arguments {
   bool efficiency = false;
 
   bool measure = false;         // frames, fork-cost, space, steal-breakdown, ramp
-  std::uint64_t n = 0;          // fib, nqueens; pfor, recpfor: iterations; lcs: bytes; cilksort: elements
+  std::uint64_t n = 0;          // fib, nqueens. pfor, recpfor: iterations. lcs: bytes. cilksort: elements
   std::uint64_t k = 5;          // pfor, recpfor: loops
-  double m = 10;                // pfor, recpfor: microseconds an iteration
+  double m = 10;                // pfor, recpfor: microseconds per iteration
   std::uint64_t rounds = 0;     // the same, in rounds of compute()
   std::uint64_t c = 512;        // lcs: side of the blocks that are not split
   std::uint64_t cutoff = 0;     // nqueens: rows at the end that make no tasks; cilksort: elements of a leaf
@@ -53,7 +53,7 @@ struct arguments {
   ramp_sizes ramp;
 };
 
-/// Adds the subcommand of ramp, whose answers go to A.
+/// Adds the subcommand of ramp, whose values go to A.
 CLI::App* add_ramp(CLI::App& app, arguments& a);
 
 /// Never returns on a bad argument: one sentence on standard error, status 2.

@@ -22,7 +22,8 @@ inline constexpr std::size_t deep_stack_guard_bytes = std::size_t{1} << 20;
 inline std::byte* deep_stack_low = nullptr;
 inline struct sigaction before_deep_stack;
 
-// An overflow is one sentence. Any other fault is left to whoever was there before, or happens again without a handler.
+// An overflow is one sentence. Any other fault is left to the handler that was there before, or happens again without a
+// handler.
 inline void deep_stack_fault(int signal, siginfo_t* info, void* context) {
   const auto* at = static_cast<const std::byte*>(info->si_addr);
   const bool overflow = at >= deep_stack_low && at < deep_stack_low + deep_stack_guard_bytes;

@@ -56,8 +56,9 @@ int measure_frames(const arguments& a) {
                            .dump());
   } else {
     fmt::print("frames: fib({}) on {} workers, medians of {} runs in turn\n", n, rt.size(), a.repeat);
-    fmt::print("  in place   {:10.4f} s {:8.2f} ns a fork\n", median(in_place), median(in_place) * 1e9 / fib_forks(n));
-    fmt::print("  on the heap{:10.4f} s {:8.2f} ns a fork, {:.2f} times as long\n", median(on_heap),
+    fmt::print("  in place   {:10.4f} s {:8.2f} ns per fork\n", median(in_place),
+               median(in_place) * 1e9 / fib_forks(n));
+    fmt::print("  on the heap{:10.4f} s {:8.2f} ns per fork, {:.2f} times as long\n", median(on_heap),
                median(on_heap) * 1e9 / fib_forks(n), ratio);
     fmt::print("  stolen / created: {:.3e}\n", stolen);
   }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measurements that have a file of their own. Each answers the exit status.
+// The measurements that have a file of their own. Each returns the exit status.
 #pragma once
 
 #include "tools/bench/arguments.hpp"
 
 namespace tobi_bench {
 
-/// Peak stack of the papers' programs, and the address space of the stacks beside what iso-address would reserve.
+/// Peak stack of the papers' programs, and the address space of the stacks compared with what iso-address would
+/// reserve.
 int measure_space(const arguments& a);
 /// The phases of a steal, for each deque.
 int measure_breakdown(const arguments& a);

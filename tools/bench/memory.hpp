@@ -15,7 +15,7 @@ namespace tobi_bench {
 
 struct arguments;
 
-/// Adds a subcommand for each program, whose answers go to A.
+/// Adds a subcommand for each program, whose values go to A.
 std::vector<CLI::App*> add_memory_programs(CLI::App& app, arguments& a);
 /// Behind the parsing: sets what was not given. Answers what is wrong, or "".
 std::string complete_memory_program(arguments& a);

@@ -25,7 +25,7 @@ void cutoff_option(CLI::App* sub, arguments& a, const char* what) {
 void graph_options(CLI::App* sub, arguments& a) {
   sub->add_option("--scale", a.memory.scale, "the graph has 2 to the power of this vertices (default: 16)")
       ->check(CLI::Range(1, 30));
-  sub->add_option("--degree", a.memory.degree, "edges a vertex (default: 16)")->check(CLI::Range(1, 1024));
+  sub->add_option("--degree", a.memory.degree, "edges per vertex (default: 16)")->check(CLI::Range(1, 1024));
   sub->add_option("--seed", a.memory.seed, "of the graph (default: 1)");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The comparison. Each measurement is a process of its own, started in turn peer by peer: threads of one runtime never
-// spin beside another's, no peer inherits a binding to a core, and what the machine does over time hits all alike.
+// spin next to another's, no peer inherits a binding to a core, and what the machine does over time hits all alike.
 #include "tools/bench/peers/peers.hpp"
 
 #include <fmt/format.h>
@@ -136,7 +136,7 @@ void print_table(const arguments& a, std::map<std::string, std::vector<double>> 
   }
 }
 
-// Says why a measurement gave nothing, unless its own process did; answers the exit status.
+// Says why a measurement gave nothing, unless its own process did; returns the exit status.
 int explain_failure(std::string_view peer, const outcome& o) {
   if (o.status != 2) fmt::print(stderr, "tobi-bench: the run of {} failed with status {}.\n", peer, o.status);
   return o.status == 2 ? 2 : 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A line that says how far a long run has come: on a terminal only. Workers add to a word of shared memory each; a
-// small process beside them prints the sum twice a second and dies with its parent.
+// small process next to them prints the sum twice per second and dies with its parent.
 #pragma once
 
 #include <sys/types.h>

@@ -154,9 +154,10 @@ int measure_shape(const arguments& a, const shape& what, bool with_header) {
   if (rt.rank() != 0) return 0;
 
   if (!a.json && with_header) {
-    fmt::print("ramp: {} workers on {} node{}, {}, {}, {}; leaves of {} that {}; {} runs behind the first; in leaves\n",
-               workers, rt.nodes(), rt.nodes() == 1 ? "" : "s", rt.transport_name(), rt.sched_name(), rt.deque_name(),
-               length_of(a.ramp.leaf_s), a.ramp.busy ? "are busy" : "sleep", a.repeat);
+    fmt::print(
+        "ramp: {} workers on {} node{}, {}, {}, {}; leaves of {} that {}. Of {} runs behind the first, in leaves\n",
+        workers, rt.nodes(), rt.nodes() == 1 ? "" : "s", rt.transport_name(), rt.sched_name(), rt.deque_name(),
+        length_of(a.ramp.leaf_s), a.ramp.busy ? "are busy" : "sleep", a.repeat);
     fmt::print("{:>18}{:>8}{:>8}{:>9}{:>9}{:>9}\n", "shape", "leaves", "ideal", "first", "median", "worst");
   }
   nlohmann::ordered_json line{{"app", "ramp"},

@@ -38,14 +38,14 @@ CLI::App* add_ramp(CLI::App& app, arguments& a) {
                                           "from 1us to 60s";
       });
   ramp->add_option("--leaves", a.ramp.leaves,
-                   "leaves of a run, but for burst and pair, which have 2 (default: one a worker)")
+                   "leaves of a run, but for burst and pair, which have 2 (default: one per worker)")
       ->check(CLI::Range(1, 65535));
   auto* busy =
       ramp->add_flag("--busy", a.ramp.busy, "leaves spin until the wall clock ends them: a core for each worker");
   ramp->add_flag("--sleep")->description("leaves sleep (default)")->excludes(busy);
   ramp->add_option("--shape", a.ramp.shape, "one program alone (default: all)")
       ->check(CLI::IsMember({"tree", "parallel_for", "parallel_invoke", "finish", "promises", "burst", "pair", "all"}));
-  ramp->add_option("--workers", a.workers, "processes (default: TOBI_WORKERS, or one a core)")
+  ramp->add_option("--workers", a.workers, "processes (default: TOBI_WORKERS, or one per core)")
       ->check(CLI::Range(1, 65535));
   ramp->add_option("--repeat", a.repeat, "runs behind the first, which is shown apart (default: 5)")
       ->check(CLI::Range(1, 100000));

@@ -30,7 +30,7 @@ struct measured_phase {
   [[nodiscard]] double speed() const { return did.amount / seconds / 1e6; }  // in the unit
 };
 
-/// One measured run, and the elision beside it where that was asked for.
+/// One measured run, and the elision to compare with where that was asked for.
 struct run_report {
   std::vector<measured_phase> phases;  // of a program on global memory
   double seconds = 0;                  // of those that count

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The named trees of the UTS benchmark, and the answers that are known for them.
+// The named trees of the UTS benchmark, and the results that are known for them.
 #pragma once
 
 #include <cstdint>

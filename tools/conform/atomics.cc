@@ -22,7 +22,7 @@ std::string fetch_add_gives_each_value_once(stage& s) {
   if (!s.fabric.caps().fetch_add) {
     return s.done(s.next(), s.add(s.next(), 0, 1, &old)) == status::unsupported
                ? ""
-               : "unclaimed, but not answered unsupported";
+               : "unclaimed, but does not return unsupported";
   }
   s.word(0) = 0;
   s.fence();
@@ -66,7 +66,7 @@ std::string compare_swap_excludes(stage& s) {
   if (!s.fabric.caps().compare_swap) {
     return s.done(s.next(), s.swap(s.next(), 0, 0, 1, &old)) == status::unsupported
                ? ""
-               : "unclaimed, but not answered unsupported";
+               : "unclaimed, but does not return unsupported";
   }
   const std::uint64_t each = s.turns(2000);
   s.word(0) = s.word(64) = 0;
@@ -75,7 +75,7 @@ std::string compare_swap_excludes(stage& s) {
     for (;;) {
       if (s.done(0, s.swap(0, 0, 0, 1, &old)) != status::ok) return "compare_swap failed";
       if (old == 0) break;
-      s.wait_a_turn();  // whoever holds the lock may need a poll of this rank to give it back
+      s.wait_a_turn();  // the holder of the lock may need a poll of this rank to give it back
     }
     std::uint64_t value = 0;
     if (s.done(0, s.get(0, 64, &value, 8)) != status::ok) return "get failed";
@@ -126,7 +126,7 @@ std::string the_owner_s_cpu_sees_what_is_complete(stage& s) {
     std::uint64_t old = 0;
     if (s.done(s.rank(), s.add(s.rank(), 0, 1, &old)) != status::ok) return "fetch_add failed";
     if (word.load(std::memory_order_acquire) != 2 * i + 1) bad = "a load of the CPU missed a completed fetch_add";
-    if (old != 2 * i) bad = "a fetch_add answered another value than was there";
+    if (old != 2 * i) bad = "a fetch_add returned another value than was there";
     if (s.done(s.rank(), s.swap(s.rank(), 0, 2 * i + 1, 2 * i + 2, &old)) != status::ok) return "compare_swap failed";
     if (word.load(std::memory_order_acquire) != 2 * i + 2) bad = "a load of the CPU missed a completed compare_swap";
   }
@@ -148,7 +148,7 @@ std::string the_owner_s_cpu_sees_what_is_complete(stage& s) {
   return bad;
 }
 
-// A claim and a read in one chain: who wins the claim reads what was written before it.
+// A claim and a read in one chain: the rank that wins the claim reads what was written before it.
 std::string a_get_behind_a_compare_swap_is_after_it(stage& s) {
   if (!s.fabric.caps().compare_swap || !s.fabric.caps().chain) return "skip: chains with compare_swap are not claimed";
   if (s.size() < 2) return "skip: it takes two ranks";
@@ -257,7 +257,7 @@ std::string a_guard_stops_only_what_it_guards(stage& s) {
     if (s.word(8) != value) bad = "the operation behind a guard that held was not executed";
     if (old[1] != 5 || s.word(16) != 5) bad = "a compare_swap that failed has changed its word";
     if (s.word(24) != value) bad = "a compare_swap without a guard has stopped its chain";
-    if (old[2] != 5 || s.word(32) != 5) bad = "a guard that failed answered a wrong value";
+    if (old[2] != 5 || s.word(32) != 5) bad = "a guard that failed returned a wrong value";
     if (s.word(40) != 5 && s.word(40) != value) bad = "the word behind a guard that failed is neither old nor new";
     s.fence();
     if (!bad.empty()) return bad;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transport claims beside its operations, each asked in both directions where that can be (rules.hpp has the
+// What a transport claims besides its operations, each asked in both directions where that can be (rules.hpp has the
 // list).
 #include <sys/mman.h>
 #include <unistd.h>
@@ -166,7 +166,7 @@ std::string msg_max_is_the_most(stage& s) {
   const std::uint64_t longer = std::uint64_t{1} << 8 * caps.msg_max;
   status got;
   while ((got = s.fabric.put_notify(s.next(), s.put(s.next(), 0, &value, 8), longer)) == status::again) s.wait_a_turn();
-  return got == status::invalid ? "" : "data beyond msg_max is answered " + std::string(to_string(got));
+  return got == status::invalid ? "" : "with data beyond msg_max it returns " + std::string(to_string(got));
 }
 
 constexpr rule rules[] = {

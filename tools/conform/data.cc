@@ -36,7 +36,7 @@ std::string put_moves_exactly_its_bytes(stage& s) {
           return "byte " + std::to_string(i) + " of " + std::to_string(n) + " is wrong";
       }
       if (*s.local(at + 7) != std::byte{0xee} || *s.local(at + 8 + n) != std::byte{0xee})
-        return "a byte beside the put has changed";
+        return "a byte next to the put has changed";
       s.fence();
     }
   }
@@ -55,7 +55,7 @@ std::string get_moves_exactly_its_bytes(stage& s) {
         if (target[8 + i] != pattern(i, s.next()))
           return "byte " + std::to_string(i) + " of " + std::to_string(n) + " is wrong";
       }
-      if (target[7] != std::byte{0xee} || target[8 + n] != std::byte{0xee}) return "a byte beside the get has changed";
+      if (target[7] != std::byte{0xee} || target[8 + n] != std::byte{0xee}) return "a byte next to the get has changed";
       s.fence();
     }
   }
@@ -242,8 +242,8 @@ std::string the_target_need_not_poll(stage& s) {
 std::string a_mapped_region_is_the_region(stage& s) {
   std::byte* there = s.fabric.map(s.region(s.next()));
   if (!s.fabric.caps().direct_map)
-    return there == nullptr ? "" : "map() answers a pointer although direct_map is not claimed";
-  if (there == nullptr) return "map() answers null although direct_map is claimed";
+    return there == nullptr ? "" : "map() returns a pointer although direct_map is not claimed";
+  if (there == nullptr) return "map() returns null although direct_map is claimed";
   const auto mine = static_cast<std::uint64_t>(s.rank()) + 1000;
   s.word(64) = mine;
   s.fence();

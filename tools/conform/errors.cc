@@ -13,7 +13,7 @@ using transports::op_kind;
 
 std::string refused(stage& s, const op& o, const char* what) {
   const status got = s.posted(s.next(), {&o, 1});
-  return got == status::invalid ? "" : std::string(what) + " is answered " + std::string(to_string(got));
+  return got == status::invalid ? "" : std::string(what) + " returns " + std::string(to_string(got));
 }
 
 std::string outside_the_region_is_invalid(stage& s) {
@@ -51,7 +51,7 @@ std::string a_bad_chain_has_no_effect(stage& s) {
   const op chain[] = {s.put(s.next(), 0, &value, 8), s.put(s.next(), stage::bytes, &value, 8)};
   const status got = s.posted(s.next(), chain);
   s.fence();
-  if (got != status::invalid) return "it is answered " + std::string(to_string(got));
+  if (got != status::invalid) return "it returns " + std::string(to_string(got));
   return s.word(0) == 5 ? "" : "its first operation was executed";
 }
 
@@ -60,7 +60,7 @@ std::string a_chain_too_long_is_invalid(stage& s) {
   std::uint64_t buffer = 0;
   const std::vector<op> chain(s.fabric.caps().chain_max + 1, s.get(s.next(), 0, &buffer, 8));
   const status got = s.posted(s.next(), chain);
-  if (got != status::invalid) return "it is answered " + std::string(to_string(got));
+  if (got != status::invalid) return "it returns " + std::string(to_string(got));
   const std::vector<op> longest(s.fabric.caps().chain_max, s.get(s.next(), 0, &buffer, 8));
   return s.done(s.next(), longest) == status::ok ? "" : "a chain of chain_max is refused";
 }
@@ -114,15 +114,15 @@ std::string what_is_not_claimed_is_unsupported(stage& s) {
   const op o = s.put(s.next(), 0, &value, 8);
   transports::notice n;
   if (!caps.put_notify) {
-    if (s.fabric.put_notify(s.next(), o, 1) != status::unsupported) return "put_notify is not answered unsupported";
-    if (s.fabric.poll_notice(n) != status::unsupported) return "poll_notice is not answered unsupported";
+    if (s.fabric.put_notify(s.next(), o, 1) != status::unsupported) return "put_notify does not return unsupported";
+    if (s.fabric.poll_notice(n) != status::unsupported) return "poll_notice does not return unsupported";
   }
-  if (!caps.wait_fd && s.fabric.wait_fd() != -1) return "wait_fd answers a descriptor";
+  if (!caps.wait_fd && s.fabric.wait_fd() != -1) return "wait_fd returns a descriptor";
   if (!caps.reg_any_va) {
     static std::uint64_t anywhere[512];
     transports::region_key key;
     if (s.fabric.register_memory({anywhere, sizeof anywhere, -1, 0}, key) != status::unsupported) {
-      return "registering memory without a descriptor is not answered unsupported";
+      return "registering memory without a descriptor does not return unsupported";
     }
   }
   return "";

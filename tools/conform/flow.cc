@@ -26,11 +26,11 @@ std::string again_loses_and_doubles_nothing(stage& s) {
     const std::uint64_t value = i + 1;
     const op one = adds && i % 2 == 1 ? s.add(s.next(), 8 * posts, 1, &old[i]) : s.put(s.next(), 8 * i, &value, 8);
     const status got = s.posted(s.next(), {&one, 1});
-    if (got != status::ok) return "post is answered " + std::string(to_string(got));
+    if (got != status::ok) return "post returns " + std::string(to_string(got));
   }
   status got;
   while ((got = s.fabric.flush(s.next())) == status::again) s.wait_a_turn();
-  if (got != status::ok) return "flush is answered " + std::string(to_string(got));
+  if (got != status::ok) return "flush returns " + std::string(to_string(got));
   s.fence();
   std::string bad;
   for (std::uint64_t i = 0; i < posts; ++i) {
@@ -91,7 +91,7 @@ std::string a_flush_of_nothing_is_ok(stage& s) {
     if (s.posted(r, {}) != status::invalid) return "an empty chain is not refused";
     status got;
     while ((got = s.fabric.flush(r)) == status::again) s.wait_a_turn();
-    if (got != status::ok) return "it is answered " + std::string(to_string(got));
+    if (got != status::ok) return "it returns " + std::string(to_string(got));
   }
   return s.fabric.flush(s.size()) == status::invalid ? "" : "a rank that does not exist is not refused";
 }
@@ -122,7 +122,7 @@ std::string a_notice_comes_once_and_after_its_put(stage& s) {
       s.wait_a_turn();
       continue;
     }
-    if (answer != status::ok) return "poll_notice is answered " + std::string(to_string(answer));
+    if (answer != status::ok) return "poll_notice returns " + std::string(to_string(answer));
     ++got;
     if (n.rank != from) bad = "a notice names the wrong rank";
     if (data_mask < notices) continue;  // data that wraps cannot tell which put it was
@@ -198,7 +198,7 @@ std::string a_dead_peer_is_reported(stage& s) {
     if (late()) return "the end of a peer was not reported for 20 seconds";
     usleep(1000);
   }
-  if (got != status::peer_lost) return "an operation on a dead peer is answered " + std::string(to_string(got));
+  if (got != status::peer_lost) return "an operation on a dead peer returns " + std::string(to_string(got));
   const std::uint64_t told = 1;
   if (s.rank() != 0) {
     const auto mine = 8 * static_cast<std::uint64_t>(s.rank());

@@ -95,7 +95,7 @@ struct stage {
   static constexpr int naps = 3;
   int done_during_naps(const transports::op& one);
 
-  /// Posts, waiting while the transport answers `again`.
+  /// Posts, waiting while the transport returns `again`.
   status posted(int peer, std::span<const transports::op> ops) const;
   /// Posts; then waits for completion. Answers the first other status.
   status done(int peer, std::span<const transports::op> ops) const;

@@ -32,8 +32,8 @@ std::string content(int fd) {
   }
 }
 
-// The first error that Tobiuo itself has printed, which is the cause of the others. Without who says it and without its
-// full stop: it becomes part of a sentence.
+// The first error that Tobiuo itself has printed, which is the cause of the others. Without the name of the rank and
+// without its full stop: it becomes part of a sentence.
 std::string first_error(const std::string& printed) {
   constexpr std::string_view prefix = "tobi: ";
   std::istringstream lines(printed);
@@ -87,7 +87,7 @@ child::child(const std::string& what) : started_ns_(tobi::arch::now_ns()) {
     _exit(127);
   }
   if (pid_ < 0) refused_ = std::string("no process could be started for it (") + std::strerror(errno) + ")";
-  if (pid_ > 0) setpgid(pid_, pid_);  // whoever comes first
+  if (pid_ > 0) setpgid(pid_, pid_);  // the one that comes first
   if (null >= 0) close(null);
 }
 

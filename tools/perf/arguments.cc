@@ -111,7 +111,7 @@ arguments parse(int argc, char** argv) {
   arguments a;
   std::string sizes;
   std::string transports;
-  CLI::App app("What the operations of a transport cost between two processes, beside its library's own calls.",
+  CLI::App app("What the operations of a transport cost between two processes, compared with its library's own calls.",
                "tobi-perf");
   app.add_option("operation", a.op, "one of " + operation_names());
   app.add_option("-s,--size", sizes, "bytes of an operation, or several with commas: 8,64,64K (default: 8; bw: 64K)");
@@ -120,7 +120,7 @@ arguments parse(int argc, char** argv) {
   app.add_option("-w,--warmup", a.warmup, "operations before them that are not counted (default: 100)")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1'000'000'000}));
   app.add_option("--transport", transports, "which, or several with commas (default: TOBI_TRANSPORT, or shm)");
-  app.add_option("--workers", a.workers, "barrier: how many take part (default: TOBI_WORKERS, or one a core)")
+  app.add_option("--workers", a.workers, "barrier: how many take part (default: TOBI_WORKERS, or one per core)")
       ->check(CLI::Range(1, 65535));
   app.add_flag("--responder-idle", a.responder_idle, "the target sleeps, in place of polling the transport");
   app.add_flag("--raw", a.raw, "also the shortest loop of the library's own calls, in turn, and the ratio");

@@ -57,7 +57,7 @@ struct scene {
   [[nodiscard]] std::uint64_t* word_at(std::uint64_t offset) const noexcept {
     return reinterpret_cast<std::uint64_t*>(at(offset));
   }
-  /// Gives VALUE to the other rank under KEY and answers the other's. Collective.
+  /// Gives VALUE to the other rank under KEY and returns the other's. Collective.
   template <class T>
   [[nodiscard]] T exchange(std::string_view key, const T& value) const {
     job.put(key, std::as_bytes(std::span(&value, 1)));

@@ -96,7 +96,7 @@ class raw_ofi_lane final : public lane {
   [[noreturn]] static void give_up(const char* call, ssize_t code) {
     base::fatal(std::string("raw libfabric: ") + call + ": " + fi_strerror(static_cast<int>(-code)) + ".");
   }
-  // Takes completions; answers how many.
+  // Takes completions. Returns how many.
   std::uint64_t reap() noexcept {
     std::array<fi_cq_entry, 16> done;
     const ssize_t n = fi_cq_read(cq_.get(), done.data(), done.size());
@@ -337,7 +337,7 @@ void raw_ofi_lane::respond(const work& w, const stop_flag& stop) {
     }
     set_last_byte(s_.at(s_.where.local), w.bytes, ping);
     if (!post([&] { return write(0, w.bytes); }) || !wait_until(0)) {
-      base::fatal("raw libfabric: an answer was not completed in time.");
+      base::fatal("raw libfabric: a reply was not completed in time.");
     }
   }
 }

@@ -44,7 +44,7 @@ struct card {
   ibv_gid gid{};
   std::uint16_t lid = 0;
   std::uint32_t mtu = 0;
-  std::uint32_t reads = 0;  // reads and atomics that it answers at a time
+  std::uint32_t reads = 0;  // reads and atomics that it serves at a time
   std::uint32_t key = 0;
   std::uint64_t base = 0;
 };
@@ -354,7 +354,7 @@ bool raw_verbs_lane::initiate(const work& w, std::uint64_t count) {
 }
 
 void raw_verbs_lane::respond(const work& w, const stop_flag& stop) {
-  if (w.what != step::ping_pong) {  // the device answers
+  if (w.what != step::ping_pong) {  // the device replies
     while (stop.load(std::memory_order_relaxed) == 0) tobi::arch::pause();
     return;
   }
@@ -366,7 +366,7 @@ void raw_verbs_lane::respond(const work& w, const stop_flag& stop) {
     }
     set_last_byte(s_.at(s_.where.local), w.bytes, ping);
     post(wr);
-    if (!wait()) give_up("an answer was not completed in time");
+    if (!wait()) give_up("a reply was not completed in time");
   }
 }
 

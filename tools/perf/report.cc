@@ -18,7 +18,7 @@ std::string meaning(const std::string& op) {
   if (op == "put") {
     return "put: post and flush, until it is complete at the target; put-oneway: half of a ping-pong in which the "
            "target\n"
-           "polls its memory and answers with a put";
+           "polls its memory and replies with a put";
   }
   if (op == "amo-faa") return "amo-faa: fetch-and-add, round trip";
   if (op == "amo-cas") return "amo-cas: compare-and-swap that succeeds, round trip";

@@ -22,8 +22,8 @@ using tobi::transports::region_key;
 using tobi::transports::transport;
 
 [[noreturn]] void give_up(const transport& fabric, const char* call, status s) {
-  base::fatal("the transport " + std::string(fabric.name()) + " answered " + std::string(to_string(s)) + " to " + call +
-              ".");
+  base::fatal("the transport " + std::string(fabric.name()) + " returned " + std::string(to_string(s)) + " from " +
+              call + ".");
 }
 
 class through_transport final : public lane {
@@ -209,7 +209,7 @@ void through_transport::answer_pings(std::uint64_t bytes, const stop_flag& stop)
       if (stop.load(std::memory_order_relaxed) != 0) return;
     }
     set_last_byte(static_cast<std::byte*>(one.local), bytes, ping);
-    if (!post({&one, 1}) || !flush()) base::fatal("an answer was not completed in time.");
+    if (!post({&one, 1}) || !flush()) base::fatal("a reply was not completed in time.");
   }
 }
 
@@ -247,7 +247,7 @@ void through_transport::answer_notices(std::uint64_t bytes, const stop_flag& sto
       fabric_.progress();
       continue;
     }
-    if (!send_notice(one) || !flush()) base::fatal("an answer was not completed in time.");
+    if (!send_notice(one) || !flush()) base::fatal("a reply was not completed in time.");
   }
 }
 

@@ -16,7 +16,7 @@ namespace tobi_perf {
 enum class step : std::uint8_t {
   get,           // round trip
   put,           // until it is complete at the target
-  ping_pong,     // a put that the target sees in its memory and answers with a put; a sample is half of it
+  ping_pong,     // a put that the target sees in its memory and replies to with a put; a sample is half of it
   notify,        // the same with put_notify and poll_notice
   fetch_add,     // round trip
   compare_swap,  // round trip; it succeeds

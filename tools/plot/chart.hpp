@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a figure of values has beside them: the field that they are drawn in, its axes, its title.
+// What a figure of values has around them: the field that they are drawn in, its axes, its title.
 #pragma once
 
 #include <string>
@@ -54,7 +54,7 @@ struct field {
   [[nodiscard]] std::string title(const std::string& text, double y, int size) const;
   /// The floor, and under it, at Y, what the values across are.
   [[nodiscard]] std::string across(const std::string& name, double y) const;
-  /// What the values upwards are, beside the field's middle.
+  /// What the values upwards are, next to the field's middle.
   [[nodiscard]] std::string upwards(double x, const std::string& name, const char* colour = nullptr) const;
   /// A linear axis at the left end of the field or at its right end, with five numbers.
   [[nodiscard]] std::string scale(bool at_left, double most, const std::string& name, const char* colour) const;

@@ -8,7 +8,7 @@
 
 namespace tobi_plot {
 
-// Colours that people who see no red or no green tell apart (Okabe and Ito).
+// Colours that stay apart for people without red or green (Okabe and Ito).
 inline constexpr std::array<const char*, 7> colours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                     "#56b4e9", "#e69f00", "#000000"};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trace says about the scheduler as a whole: who was busy when, which joins could have gone on, who stole from
-// whom, and what a steal took.
+// What a trace says about the scheduler as a whole: which worker was busy when, which joins could have gone on, which
+// worker stole from which, and what a steal took.
 #pragma once
 
 #include <map>

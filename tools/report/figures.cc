@@ -76,7 +76,7 @@ std::string steals_figure(const trace& t, const activity& a) {
     most = std::max(most, s.ok);
   }
   const double side = std::min(field.wide(), field.high()) / static_cast<double>(cells);
-  std::string out = frame(title, share == 1 ? "victim" : fmt::format("victim ({} workers a cell)", share));
+  std::string out = frame(title, share == 1 ? "victim" : fmt::format("victim ({} workers per cell)", share));
   for (std::size_t thief = 0; thief < cells; ++thief) {
     const double y = field.top + side * static_cast<double>(thief);
     if (cells <= 16 || thief % 8 == 0)

@@ -10,8 +10,8 @@
 
 namespace tobi_report {
 
-/// activity: CLUSTER 2022, figure 7. steals: who stole from whom. utilisation: a bar a worker. latency: of successful
-/// steals. phases: uni-address paper, figure 10.
+/// activity: CLUSTER 2022, figure 7. steals: which worker stole from which. utilisation: a bar per worker. latency: of
+/// successful steals. phases: uni-address paper, figure 10.
 inline constexpr std::array<std::string_view, 5> figure_names{"activity", "steals", "utilisation", "latency", "phases"};
 
 /// NAME is one of figure_names.

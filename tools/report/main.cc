@@ -34,12 +34,12 @@ arguments parse(int argc, char** argv) {
   CLI::App app("What traces (TOBI_TRACE) and the lines of tobi-bench, tobi-perf and tobi-info --json say.",
                "tobi-report");
   app.add_option("files", a.files, "traces and files of --json lines");
-  app.add_flag("--json", a.json, "one JSON object a trace, and one a run (the median of those that repeat)");
+  app.add_flag("--json", a.json, "one JSON object per trace, and one per run (the median of those that repeat)");
   app.add_option("--html", a.html, "write a page with all figures to this file");
   app.add_option("--svg", a.svg, "NAME FILE: write one figure of the first trace; NAME is one of " + names)
       ->type_name("NAME FILE")
       ->expected(2);
-  app.add_option("--papers", a.papers, "the papers' numbers (tools/report/papers.json), to stand beside ours");
+  app.add_option("--papers", a.papers, "the papers' numbers (tools/report/papers.json), to compare ours with");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {

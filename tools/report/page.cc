@@ -56,7 +56,7 @@ std::string comparison_of(const comparison& c, const std::vector<traced>& traces
 std::string results_of(const std::vector<line>& lines) {
   std::string out =
       "<table><tr><th>what</th><th>on</th><th>runs</th><th>seconds</th><th>result</th><th>steals</th>"
-      "<th>round trips a steal</th><th>stolen / created</th></tr>\n";
+      "<th>round trips per steal</th><th>stolen / created</th></tr>\n";
   const auto cell = [](const line& l, const char* path) {
     const line::json_pointer at(path);
     if (!l.contains(at) || l.at(at).is_null()) return std::string("<td></td>");
@@ -101,7 +101,7 @@ std::string page(const std::vector<traced>& traces, const std::vector<line>& res
   if (const std::string machine = machine_of(results); !machine.empty())
     out += "<p>Measured on " + escaped(machine) + ".</p>\n";
   if (!papers.empty()) {
-    out += "<h2>Beside the papers</h2>\n";
+    out += "<h2>Compared with the papers</h2>\n";
     for (const comparison& c : papers) out += comparison_of(c, traces);
   }
   if (const std::string runs = results_of(results); !runs.empty()) out += "<h2>Runs</h2>\n" + runs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The papers' own numbers beside ours. They are in a data file (papers.json), each with the table or figure that it is
-// taken from; what of ours stands beside it is said there too, by the fields that a line must have and those that are
+// The papers' own numbers next to ours. They are in a data file (papers.json), each with the table or figure that it is
+// taken from; what of ours stands next to it is said there too, by the fields that a line must have and those that are
 // shown. So a program or a scheduler that is new gets its rows by lines of that file.
 #pragma once
 

@@ -39,7 +39,7 @@ std::vector<row> rows_of(const std::vector<line>& lines) {
     if (text_in(l, "app") != "ramp" || params == l.end() || !params->is_object()) continue;
     const auto column = std::find(shapes.begin(), shapes.end(), text_in(*params, "shape"));
     if (column == shapes.end()) continue;
-    // Those of two leaves stand beside the others of their job.
+    // Those of two leaves stand next to the others of their job.
     const bool pair = text_in(*params, "shape") == "pair" || text_in(*params, "shape") == "burst";
     std::string how = text_in(*params, "sleep");
     how = how.empty() ? "busy " + text_in(*params, "busy") : "sleep " + how;

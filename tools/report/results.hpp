@@ -11,7 +11,7 @@ namespace tobi_report {
 
 using line = nlohmann::ordered_json;
 
-/// Appends the objects of FILE, one a line. Throws bad_input when it holds anything else.
+/// Appends the objects of FILE, one per line. Throws bad_input when it holds anything else.
 void read_results(const std::string& file, std::vector<line>& into);
 
 /// Repeated runs as one: those that agree in all but their numbers. Of each the run with the median seconds stays, with

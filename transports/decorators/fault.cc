@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // fault: TOBI_FAULT, a list with commas of what goes wrong.
 //
-//   again=N        the next N posts are answered `again`
-//   again-rate=P   P percent of posts and of flushes are answered `again`
-//   delay=US       a flush that was answered ok is answered `again` until the last post is US microseconds old
-//   lose=RANK@N    after N operations to RANK everything about it is answered peer_lost
-//   domain-lost@N  after N operations everything is answered domain_lost
+//   again=N        the next N posts return `again`
+//   again-rate=P   P percent of posts and of flushes return `again`
+//   delay=US       a flush that has returned ok returns `again` until the last post is US microseconds old
+//   lose=RANK@N    after N operations to RANK everything about it returns peer_lost
+//   domain-lost@N  after N operations everything returns domain_lost
 //   seed=N         of the choices of again-rate (1)
 //
 // Whatever is injected, it looks at its own end whether the memory that it has registered is still there: a device, or

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// stats: counts, bytes and times by kind of operation; one line a rank on standard error when the transport goes.
+// stats: counts, bytes and times by kind of operation; one line per rank on standard error when the transport goes.
 //
-// The time of an operation is from its post to the first flush of that peer that answers ok: what a caller that waits
+// The time of an operation is from its post to the first flush of that peer that returns ok: what a caller that waits
 // sees. An operation that nobody waits for counts with the flush that came at last.
 #include <unistd.h>
 

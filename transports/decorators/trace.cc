@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // trace: a file tobi-trace.RANK.txt, a line for each chain posted and for each flush that ended: nanoseconds since the
-// transport was made, what, the peer, the answer. A post or flush that is answered `again` is written once, with how
+// transport was made, what, the peer, the answer. A post or flush that returns `again` is written once, with how
 // often.
 #include <array>
 #include <cerrno>

@@ -5,8 +5,8 @@
 // sleeps outside of MPI either come back meanwhile or do not. flush() waits inside of MPI, which serves the others'
 // requests there; everything else only posts.
 //
-// MPI allows one kind of accumulate at a time on a word (accumulate_ops), and no put beside it. The runtime's words
-// keep to that: each is changed by compare-and-swap alone, or by fetch-and-add alone.
+// MPI allows one kind of accumulate at a time on a word (accumulate_ops), and no put together with it. The runtime's
+// words keep to that: each is changed by compare-and-swap alone, or by fetch-and-add alone.
 #pragma once
 
 #include <mpi.h>

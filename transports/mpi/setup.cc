@@ -153,7 +153,7 @@ void mpi_transport::measure_passivity(const std::vector<int>& nodes) {
       const timespec nap{0, nap_ns};
       nanosleep(&nap, nullptr);
     } else {
-      // Whoever is slow out of the barrier is not asleep yet.
+      // A rank that is slow out of the barrier is not asleep yet.
       const timespec moment{0, nap_ns / 8};
       nanosleep(&moment, nullptr);
       std::uint64_t begin = arch::now_ns();

@@ -116,7 +116,7 @@ status ofi_transport::post_one(peer& p, const op& o, const region& r, const std:
   return p.health = status::peer_lost;
 }
 
-// The descriptor that FI_MR_LOCAL wants beside a local address: of a registered region, or of a registration that lasts
+// The descriptor that FI_MR_LOCAL wants with a local address: of a registered region, or of a registration that lasts
 // as long as the operation does.
 void* ofi_transport::describe_local(const void* at, std::size_t bytes, request& r) noexcept {
   if (!mode(FI_MR_LOCAL)) return nullptr;
@@ -255,7 +255,8 @@ void ofi_transport::take_error() noexcept {
   fi_cq_err_entry e{};
   if (fi_cq_readerr(cq_.get(), &e, 0) != 1) return;
   if (e.op_context == nullptr) {
-    // Whose operation it was is not known, so some peer's count would never come to 0, and who waits for it not end.
+    // Whose operation it was is not known, so some peer's count would never come to 0, and a worker that waits for it
+    // would wait forever.
     base::let_a_death_be_told();  // of which provider shm speaks so, too
     base::log(base::log_level::error,
               std::string("ofi: an operation failed (") + libfabric().strerror(e.err) +
@@ -268,7 +269,7 @@ void ofi_transport::take_error() noexcept {
   if (p.health == status::ok) {
     char text[128] = "";
     const char* detail = fi_cq_strerror(cq_.get(), e.prov_errno, e.err_data, text, sizeof text);
-    // Whoever uses the peer next is told that it is lost; when its process has died, those who watch it say so.
+    // The next use of the peer is told that it is lost; when its process has died, the processes that watch it say so.
     const bool parted = e.err == FI_ECANCELED || e.err == FI_ENOTCONN || e.err == FI_ECONNRESET ||
                         e.err == FI_ECONNABORTED || e.err == FI_ESHUTDOWN;
     if (!parted) base::let_a_death_be_told();

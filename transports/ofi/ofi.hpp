@@ -100,8 +100,8 @@ class ofi_transport final : public transport {
     std::uint32_t pending = 0;
     status health = status::ok;
   };
-  // The data of a completion at the target say who has written, and above that what put_notify was given. Not every
-  // provider carries the 64 bits that an application may give it, so those that are there are shared.
+  // The data of a completion at the target say which rank has written, and above that what put_notify was given. Not
+  // every provider carries the 64 bits that an application may give it, so those that are there are shared.
   static constexpr unsigned rank_bytes = 3;
   static constexpr std::uint64_t nobody = (std::uint64_t{1} << 8 * rank_bytes) - 1;  // a notice of the measurement
 
@@ -168,8 +168,8 @@ class ofi_transport final : public transport {
   std::size_t name_bytes_ = 0;   // of one
   std::deque<notice> arrived_;   // notices that nobody has asked for yet
   std::uint64_t greetings_ = 0;  // notices of the measurement that have come
-  // Delivered: visible at the target, to its CPU too. A provider that refuses the flag with an atomic that answers is
-  // believed without it: what has answered was executed there.
+  // Delivered: visible at the target, to its CPU too. A provider that refuses the flag with an atomic that returns a
+  // value is believed without it: what has returned was executed there.
   std::uint64_t atomic_flags_ = FI_COMPLETION | FI_DELIVERY_COMPLETE;
   status domain_health_ = status::ok;
   int wait_fd_ = -1;        // the completion queue's; -1: this provider has none

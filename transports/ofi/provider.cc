@@ -21,10 +21,10 @@ namespace {
 constexpr std::uint32_t api = FI_VERSION(1, 11);
 constexpr std::uint64_t rma = FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
-// Everything that a provider may ask for beside a registration.
+// Everything that a provider may ask for besides a registration.
 constexpr int any_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
-// A provider counts its keys, from 1 on. Over sockets whoever reaches the port could guess them, and has then what the
-// job's workers have: all of their memory. So the keys are ours where it leaves that to us: 64 bits by chance.
+// A provider counts its keys, from 1 on. Over sockets, any process that reaches the port could guess them, and has then
+// what the job's workers have: all of their memory. So the keys are ours where it leaves that to us: 64 bits by chance.
 constexpr int own_keys = any_mode & ~FI_MR_PROV_KEY;
 constexpr std::size_t key_bytes = 8;
 
@@ -103,7 +103,7 @@ std::string names(const fi_info* list, const char* (*of)(const fi_info&)) {
 }
 
 // Provider shm has a file of some megabytes there for each worker, and serves nobody where it might not find the room;
-// what it answers then says nothing of that.
+// what it returns then says nothing of that.
 std::string room_for(const std::string& provider) {
   struct statvfs files {};
   if (provider != "shm" || statvfs("/dev/shm", &files) != 0) return "";

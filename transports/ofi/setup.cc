@@ -103,7 +103,7 @@ ofi_transport::ofi_transport(const context& where, choice chosen)
 
 void ofi_transport::start_mover() {
   progress_.thread = true;
-  mover_ = base::start_thread("the provider is moved by it", [this] {
+  mover_ = base::start_thread("moves the libfabric provider (TOBI_OFI_PROGRESS)", [this] {
     arch::bind_to_all_cores();  // on the worker's core alone it would wait until that is preempted
     // Reading no entries moves the provider and leaves the completions to the worker.
     while (!stop_mover_.load(std::memory_order_relaxed)) {
@@ -196,8 +196,8 @@ void ofi_transport::open(const context& where) {
   }
 }
 
-// Only a provider that must be polled has a use for a descriptor to sleep on: there who waits serves the others too.
-// One that moves by itself would pay for it at each completion.
+// Only a provider that must be polled has a use for a descriptor to sleep on: there a worker that waits serves the
+// others too. One that moves by itself would pay for it at each completion.
 void ofi_transport::open_queue() {
   fi_cq_attr attr{};
   attr.format = FI_CQ_FORMAT_DATA;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // libfabric reads the kernel's list of symbols (/proc/kallsyms) twice as it starts, in each process and whatever
 // FI_PROVIDER says: its hook for memory of GPUs over verbs asks whether the kernel has dma-buf. That is 11 MB of text,
-// 0.15 s of a core, and with many workers a core it was the larger part of a job's start. A worker registers no memory
-// of a GPU, so here the list is not there.
+// 0.15 s of a core, and with many workers per core it was the larger part of a job's start. A worker registers no
+// memory of a GPU, so here the list is not there.
 #pragma once
 
 #include <cstddef>

@@ -59,7 +59,7 @@ class route_transport final : public transport {
   std::vector<region> regions_;
 };
 
-/// FAR alone where no two ranks share a node, else shared memory beside it.
+/// FAR alone where no two ranks share a node, else shared memory with it.
 std::unique_ptr<transport> with_shared_memory(const context& where, std::unique_ptr<transport> far);
 
 }  // namespace tobi::transports::route

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// shm: what is claimed, and whom it serves. The mapping itself is in transports/peer_memory.
+// shm: what is claimed, and which ranks it serves. The mapping itself is in transports/peer_memory.
 #include "transports/shm/shm.hpp"
 
 namespace tobi::transports::shm {

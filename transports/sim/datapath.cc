@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sim: the queues. Time is counted in steps, one a call; what a chain does when its step has come is in nic.cc.
+// sim: the queues. Time is counted in steps, one per call; what a chain does when its step has come is in nic.cc.
 #include <sched.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int poison = 0xa5;                 // what a get's buffer holds until it is filled
 constexpr std::uint64_t look_every = 256;    // steps between two looks at whether a peer lives
-constexpr std::uint32_t patience = 64;       // flushes in vain before the core is given to whom we wait for
+constexpr std::uint32_t patience = 64;       // flushes in vain before the core is given to the worker that we wait for
 constexpr std::uint32_t most_steps = 64;     // in one call
 constexpr std::uint64_t refuse_one_in = 32;  // of posts, although there is room
 constexpr std::uint64_t at_once_one_in = 4;  // of chains
@@ -149,7 +149,7 @@ status sim_transport::flush(int rank) noexcept {
     return status::ok;
   }
   if (++l.waited % patience == 0) sched_yield();
-  // Who has waited for long sleeps between its calls, and time is counted in calls.
+  // A worker that has waited for long sleeps between its calls, and time is counted in calls.
   for (std::uint32_t more = std::min(l.waited / patience, most_steps); more > 0 && !l.queue.empty(); --more) step();
   return status::again;
 }

@@ -133,7 +133,7 @@ bool sim_transport::give_notice(link& l, std::uint64_t data) noexcept {
   return room;
 }
 
-// Never waits: whoever holds the lock may have been preempted, and we try again in a later step. A holder that has died
+// Never waits: the holder of the lock may have been preempted, and we try again in a later step. A holder that has died
 // is succeeded.
 bool sim_transport::take_lock(link& l) noexcept {
   const std::uint32_t mine = static_cast<std::uint32_t>(rank_) + 1;

@@ -4,7 +4,7 @@
 //
 // Each worker's NIC is simulated inside its own process. post() only queues; a queued chain is executed in small steps
 // by later calls of post(), flush() and progress() of the initiator, on the peer's mapped memory:
-//   - chains to one peer overtake each other, links clog for a while, post() answers `again` at times and always when
+//   - chains to one peer overtake each other, links clog for a while, post() returns `again` at times and always when
 //     the queue of the peer is full;
 //   - a put or get moves word by word in any order, with pauses in which the initiator does something else; an aligned
 //     word does not tear. A put that is not inline is read late, a get's buffer is poisoned until it is filled;
@@ -107,7 +107,7 @@ class sim_transport final : public transport {
     std::uint64_t clogged_until = 0;
     std::uint64_t looked_at = 0;  // the step at which the process was last seen alive
     std::uint32_t refused = 0;    // attempts in a row that found the NIC's lock taken
-    std::uint32_t waited = 0;     // flushes in a row that had to answer again
+    std::uint32_t waited = 0;     // flushes in a row that had to return again
     std::vector<chain_pointer> queue;
   };
 
@@ -120,7 +120,7 @@ class sim_transport final : public transport {
   void run(link& l, chain& c) noexcept;
   [[nodiscard]] bool alive(link& l) noexcept;
   [[nodiscard]] std::uint64_t delay() noexcept;
-  // nic.cc: each answers whether the operation is done
+  // nic.cc: each returns whether the operation is done
   bool execute(link& l, chain& c) noexcept;
   bool transfer(cursor& moving, const op& o, std::byte* remote) noexcept;
   bool change(link& l, const op& o, std::byte* remote, bool& stops) noexcept;

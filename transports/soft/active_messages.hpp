@@ -65,14 +65,14 @@ class active_messages {
     refuse_inside("send");
     return requests_.send(rank, {number, payload});
   }
-  /// Runs the handlers of what has come; answers how many.
+  /// Runs the handlers of what has come; Returns how many.
   std::size_t poll() noexcept {
     refuse_inside("poll");
     progress();
     std::size_t ran = 0;
     int from = -1;
     message m;
-    // No more than one ring: who is flooded must come back to its own work.
+    // No more than one ring: a worker that is flooded must come back to its own work.
     while (ran < most_a_poll && replies_.receive(from, m) == status::ok) ran += run(from, m, true);
     while (ran < most_a_poll && waiting_.size() < replies_max && requests_.receive(from, m) == status::ok) {
       ran += run(from, m, false);
@@ -126,7 +126,7 @@ class active_messages {
       for (std::size_t k = waiting_.size() - full; !held && full > 0 && k < waiting_.size(); ++k) {
         held = waiting_[k].rank == r.rank;
       }
-      // A peer that is lost gets none; the transport has said so to whoever uses it.
+      // A peer that is lost gets none; the transport has said so to its user.
       if (!held && replies_.send(r.rank, r.what) != status::again) continue;
       waiting_.push_back(r);
       ++full;

@@ -179,7 +179,7 @@ void amo_transport::announce() noexcept {
   const bool on = size_ > seen_at_once_ && board::can_announce(*inner_);
   board_->announce(on);
   // Replies come as puts. One that needs this worker's poll wakes it; one that does not comes without a sign. And a
-  // look must find whoever has written.
+  // look must find each rank that has written.
   caps_.wait_fd = (on || size_ <= looks_a_poll) && inner_->caps().wait_fd && !inner_->caps().passive_rma;
   // Relaxed: no request is under way yet.
   announced_.store(on, std::memory_order_relaxed);
@@ -218,7 +218,7 @@ void amo_transport::hear() noexcept {
 }
 
 void amo_transport::start_thread() {
-  thread_ = base::start_thread("atomics are served by it (TOBI_AMO_SERVER)", [this] {
+  thread_ = base::start_thread("executes atomics (TOBI_AMO_SERVER)", [this] {
     arch::bind_to_all_cores();  // on the worker's core alone it would wait until that is preempted
     unsigned idle = 0;
     while (!stop_.load(std::memory_order_relaxed)) {

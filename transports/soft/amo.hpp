@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transport without atomics made into one that has them, and notices. soft::placement says who executes the atomics
-// on a rank's memory, soft::amo_client asks there, and soft::amo_server is what answers.
+// A transport without atomics made into one that has them, and notices. soft::placement says what executes the atomics
+// on a rank's memory, soft::amo_client asks there, and soft::amo_server executes them.
 #pragma once
 
 #include <atomic>

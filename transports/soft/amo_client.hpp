@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks servers for atomics (amo_server.hpp has the protocol). A worker has one queue to each server, whoever's memory
-// the requests name, and answers come back in its order: so a number says how far a queue has been answered.
+// Asks servers for atomics (amo_server.hpp has the protocol). A worker has one queue to each server, whichever rank's
+// memory the requests name, and replies come back in its order. So a number says how far a queue has been served.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class amo_client {
     const link* l = links_.find(server);
     return l == nullptr ? 0 : l->asked;
   }
-  /// Whether the first COUNT of them have been answered, as far as take_replies() has seen.
+  /// Whether the first COUNT of them have been replied to, as far as take_replies() has seen.
   [[nodiscard]] bool answered(int server, std::uint64_t count) const noexcept {
     const link* l = links_.find(server);
     return (l == nullptr ? 0 : l->answered) >= count;
@@ -46,7 +46,7 @@ class amo_client {
   amo_places places_;
   int rank_;
   by_rank<link> links_;     // by the server's rank
-  std::vector<int> owing_;  // servers that have not answered all
+  std::vector<int> owing_;  // servers that have not replied to all
 };
 
 }  // namespace tobi::transports::soft

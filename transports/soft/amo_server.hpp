@@ -58,7 +58,7 @@ class amo_server {
 
   /// Sends the replies that wait, and where requests are not announced looks for some. True if there was anything.
   bool serve() noexcept;
-  /// Executes what has come from CLIENT, who was announced. True if there was anything.
+  /// Executes what has come from CLIENT, which was announced. True if there was anything.
   bool look(int client) noexcept;
   /// Ends the job. Nobody else would: a server makes no operations of its own, and its clients wait for replies.
   [[noreturn]] static void fabric_is_gone(const std::string& what);

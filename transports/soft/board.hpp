@@ -22,7 +22,7 @@
 
 namespace tobi::transports::soft {
 
-/// What a cell is, as its notice says; `quiet`: nobody is told, who waits for it looks at it.
+/// What a cell is, as its notice says; `quiet`: no rank is told, and one that waits for it looks at it.
 enum class announced : std::uint8_t { quiet, request, message };
 
 /// Writers that a reader looks at in one poll where there are no notices: a microsecond or less. To announce by a

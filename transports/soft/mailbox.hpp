@@ -3,8 +3,8 @@
 // what active messages travel in.
 //
 // Each receiver has a ring of cells for each sender. The sender counts what it has sent, the receiver puts back, every
-// half ring, how much it has read; the sender never goes further ahead than a ring. Nobody waits: send() answers
-// `again` when the ring is full. Who has written is announced (board.hpp), or looked for.
+// half ring, how much it has read; the sender never goes further ahead than a ring. Nobody waits: send() returns
+// `again` when the ring is full. Which rank has written is announced (board.hpp), or looked for.
 //
 // Puts may overtake each other. A cell cannot be hurt: it is written again only after it was read. The count can, since
 // an old one may land last, and a sender that believes it would wait for ever for a receiver that waits for messages.
@@ -70,7 +70,7 @@ class mailbox {
     if (!board_.announces() && (there_.empty() || ++since_look_ == 8)) look_around();
     settle_credits();
     if (there_.empty()) return status::again;
-    // One of each who has sent, in turn: who floods us keeps nobody away.
+    // One of each rank that has sent, in turn: one that floods us keeps none away.
     from = there_.front();
     there_.pop_front();
     link& l = links_.of(from);
@@ -102,7 +102,7 @@ class mailbox {
   [[nodiscard]] std::size_t cell_of(int sender, std::uint64_t index) const noexcept {
     return part_of(sender) + index % slots * sizeof(cell<Message>);
   }
-  /// Beside the ring of a peer is the word in which that peer says how much of our messages it has read.
+  /// Next to the ring of a peer is the word in which that peer says how much of our messages it has read.
   [[nodiscard]] std::size_t credit_of(int peer) const noexcept { return part_of(peer) + ring_bytes; }
   [[nodiscard]] bool arrived(int sender, std::uint64_t index, Message& m) noexcept {
     return reinterpret_cast<cell<Message>*>(board_.at(cell_of(sender, index)))->unpack(turn_of(index, slots), m);

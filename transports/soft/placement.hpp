@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who executes the atomics on a rank's memory, where the fabric does not: TOBI_AMO_SERVER.
+// What executes the atomics on a rank's memory, where the fabric does not: TOBI_AMO_SERVER.
 //
 //   inline  the worker itself, when it polls
 //   thread  a thread of the worker, with an endpoint of its own

@@ -47,7 +47,7 @@ memory_name region_directory::name() const {
 void region_directory::publish(std::size_t number, const memory_name& region) noexcept {
   auto* e = reinterpret_cast<entry*>(file_.at(number * sizeof(entry)));
   e->region = region;
-  // Release: whoever finds it registered reads where.
+  // Release: a thread that finds it registered reads where.
   std::atomic_ref(e->registered).store(1, std::memory_order_release);
 }
 

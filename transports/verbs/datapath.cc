@@ -209,7 +209,7 @@ std::string verbs_transport::why_failed(int rank, const ibv_wc& done) const {
   const std::string here = device_.name + " port " + std::to_string(device_.port) + (down ? ", which is down" : "");
   switch (done.status) {
     case IBV_WC_RETRY_EXC_ERR:
-      return peer + " does not answer on " + here + code + ": it has ended, or the network between is cut.";
+      return peer + " does not respond on " + here + code + ": it has ended, or the network between is cut.";
     case IBV_WC_REM_ACCESS_ERR:
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_REM_OP_ERR:
@@ -324,8 +324,8 @@ status verbs_transport::poll_notice(notice& n) noexcept {
   return s == status::ok ? status::again : s;
 }
 
-// The notices of a queue pair go with it, and its number no longer tells who sent them: they are taken out first. There
-// are never more of them than receives.
+// The notices of a queue pair go with it, and its number no longer tells which rank sent them: they are taken out
+// first. There are never more of them than receives.
 void verbs_transport::keep_notices() noexcept {
   const std::lock_guard hold(notices_);
   for (notice n; next_notice(n);) arrived_.push_back(n);

@@ -70,7 +70,7 @@ std::string examine(opened& o, const base::settings& wish) {
   o.service_level = static_cast<std::uint8_t>(wish.verbs_sl);
   o.traffic_class = static_cast<std::uint8_t>(wish.verbs_traffic_class);
   o.pkey_index = static_cast<std::uint16_t>(wish.verbs_pkey_index);
-  if (libibverbs().query_device(o.device.get(), &o.attributes) != 0) return "it does not answer";
+  if (libibverbs().query_device(o.device.get(), &o.attributes) != 0) return "it does not respond";
   if (std::string lacks = what_it_lacks(o.device->device->transport_type, o.attributes); !lacks.empty()) return lacks;
   std::string why = "it has no ports";
   const int first = wish.verbs_port != 0 ? wish.verbs_port : 1;
@@ -82,7 +82,7 @@ std::string examine(opened& o, const base::settings& wish) {
   for (int port = first; port <= last; ++port) {
     o.port = static_cast<std::uint8_t>(port);
     if (!query_port(o.device.get(), o.port, o.port_attributes)) {
-      why = "port " + std::to_string(port) + " does not answer";
+      why = "port " + std::to_string(port) + " does not respond";
       continue;
     }
     if (o.port_attributes.state != IBV_PORT_ACTIVE) {

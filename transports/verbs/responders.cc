@@ -26,7 +26,7 @@ owned<ibv_qp> wireup::replaced(int rank, std::uint32_t token) noexcept {
   return std::move(r.qp);
 }
 
-// Of a connection that this one does not know, since the close has overtaken its request, no request is answered
+// Of a connection that this one does not know, since the close has overtaken its request, no request gets a reply
 // either.
 void wireup::close_responder(const datagram& m) noexcept {
   const owned<ibv_qp> gone = replaced(m.rank, m.token);
@@ -88,8 +88,8 @@ void wireup::answer_request(const datagram& m) noexcept {
   send(m.rank, reply);
 }
 
-// Where there are more than there should be, the owners of the oldest are asked to give theirs up. Whoever asks for a
-// connection gets it at once all the same: a thief must not wait for a worker that computes. The next time others are
+// Where there are more than there should be, the owners of the oldest are asked to give theirs up. A rank that asks for
+// a connection gets it at once all the same: a thief must not wait for a worker that computes. The next time others are
 // asked, so that one that computes, and does not hear, keeps its own and nobody else's.
 void wireup::thin_out() noexcept {
   const std::uint64_t now = arch::now_ns();

@@ -208,13 +208,13 @@ status verbs_transport::need_link(int rank, link& l) noexcept {
   return advance(rank, l);
 }
 
-// A connection that was asked for: has the peer answered? Else asks again, and in the end gives the peer up.
+// A connection that was asked for: has the peer replied? Else asks again, and in the end gives the peer up.
 status verbs_transport::advance(int rank, link& l) noexcept {
   if (const answer a = wireup_->answered(rank); a.token == l.token) return finish_link(rank, l, a);
   const std::uint64_t now = arch::now_ns();
   const std::uint64_t waited = now - l.first_asked_ns;
   if (waited > lost_after_ns) {
-    return lose(rank, "rank " + std::to_string(rank) + " has not answered a request to connect of " + device_.name +
+    return lose(rank, "rank " + std::to_string(rank) + " has not replied to a request to connect of " + device_.name +
                           " port " + std::to_string(device_.port) + " for " +
                           std::to_string(lost_after_ns / 1'000'000'000) +
                           " seconds: it has ended or is stopped, or the network between is cut.");
@@ -225,7 +225,7 @@ status verbs_transport::advance(int rank, link& l) noexcept {
     if (!l.warned && waited > warn_after_ns) {
       l.warned = true;
       base::log(base::log_level::warn, "verbs: rank " + std::to_string(rank) +
-                                           " has not answered a request to connect for 3 seconds; still trying.");
+                                           " has not replied to a request to connect for 3 seconds; still trying.");
     }
   }
   return status::again;
@@ -293,8 +293,8 @@ bool verbs_transport::close_idle_link() noexcept {
   return true;
 }
 
-// Not where something is under way, nor before a first use, as above: whoever asked will ask again. Called between two
-// operations of this worker, so nobody holds a link.
+// Not where something is under way, nor before a first use, as above: the rank that asked will ask again. Called
+// between two operations of this worker, so nobody holds a link.
 void verbs_transport::leave_where_asked() noexcept {
   for (const auto& [rank, token] : wireup_->take_leaves()) {
     link& l = link_of(rank);

@@ -129,7 +129,7 @@ void wireup::start(const std::vector<endpoint>& peers) {
   peers_ = &peers;
   secret_ = peers.front().secret;
   if (ibv_req_notify_cq(receive_cq_.get(), 0) != 0) cannot("asking for notifications", device_);
-  thread_ = base::start_thread("requests to connect are answered by it", [this] { serve(); });
+  thread_ = base::start_thread("accepts connections", [this] { serve(); });
 }
 
 bool wireup::receive_again(int slot) noexcept {

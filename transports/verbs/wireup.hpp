@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connections on first use. An unreliable-datagram queue pair carries the requests, and a thread that sleeps until one
-// comes answers them, so a worker that computes for hours can be connected to. The same thread hears the device's
+// comes replies to them, so a worker that computes for hours can be connected to. The same thread hears the device's
 // asynchronous events.
 //
-// A connection has a direction: the initiator's queue pair posts, the responder's only answers. So closing one is the
-// initiator's affair alone. Datagrams may be lost or come twice: requests and closes are repeated until they are
-// answered, and answered again when they are repeated (the token tells them apart).
+// A connection has a direction: the initiator's queue pair posts, the responder's only replies. So closing one is the
+// initiator's affair alone. Datagrams may be lost or come twice: requests and closes are repeated until a reply comes,
+// and replied to again when they are repeated (the token tells them apart).
 //
 // A responder's queue pair goes when its close comes, whatever the worker does: one that computes for minutes would
-// else keep those of all who come and go. Where others have more connections to a worker than MOST_RESPONDERS, it asks
-// the owners of the oldest to leave, and each closes its own when nothing is under way on it. So what a worker has is
-// bounded on both sides, but for connections of workers that compute and hear of nothing: those last until they look.
+// else keep those of all ranks that come and go. Where others have more connections to a worker than MOST_RESPONDERS,
+// it asks the owners of the oldest to leave, and each closes its own when nothing is under way on it. So what a worker
+// has is bounded on both sides, but for connections of workers that compute and hear of nothing: those last until they
+// look.
 #pragma once
 
 #include <atomic>
@@ -35,8 +36,8 @@ struct endpoint {
   std::uint64_t secret;          // rank 0's is the job's
 };
 
-/// What a datagram holds. Whoever reaches the port can send one: the secret, which the ranks have from their launcher,
-/// tells this job's from those of others, and of an earlier job whose queue pair had the same number.
+/// What a datagram holds. Any process that reaches the port can send one: the secret, which the ranks have from their
+/// launcher, tells this job's from those of others, and of an earlier job whose queue pair had the same number.
 struct datagram {
   enum class kind : std::uint32_t { request, reply, close, closed, leave };
   std::uint64_t magic;
@@ -112,7 +113,7 @@ class wireup {
   wireup& operator=(const wireup&) = delete;
 
   [[nodiscard]] const endpoint& self() const noexcept { return self_; }
-  /// Starts to answer. PEERS, by rank, outlives this.
+  /// Starts to reply. PEERS, by rank, outlives this.
   void start(const std::vector<endpoint>& peers);
   /// Sends, or repeats, the request of a connection whose own half is QPN.
   void request(int rank, std::uint32_t qpn, std::uint32_t psn, std::uint32_t token) noexcept;
@@ -123,7 +124,7 @@ class wireup {
   [[nodiscard]] bool asked_to_leave() const noexcept { return asked_to_leave_.load(std::memory_order_relaxed); }
   /// Which ones: {rank, token}.
   [[nodiscard]] std::map<int, std::uint32_t> take_leaves() noexcept;
-  /// Who sends notices on the queue pair QPN of this worker; -1: nobody any more.
+  /// Which rank sends notices on the queue pair QPN of this worker; -1: nobody any more.
   [[nodiscard]] int sender_of(std::uint32_t qpn) noexcept;
 
   /// Not ok when the device or its port is gone.
@@ -194,7 +195,7 @@ class wireup {
   std::map<int, responder> responders_;
   std::map<int, std::uint32_t> leaves_;  // peers that want the connection with that token closed
   std::uint64_t answered_requests_ = 0;
-  std::map<int, closing> closes_;   // that nobody has answered; the newest of a peer stands for those before
+  std::map<int, closing> closes_;   // without a reply; the newest of a peer stands for those before
   std::uint64_t strangers_ = 0;     // datagrams of nobody of this job
   std::uint64_t late_ = 0;          // about connections that others have replaced
   std::uint64_t port_down_ns_ = 0;  // since when; 0: it is up

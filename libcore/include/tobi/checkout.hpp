@@ -120,6 +120,19 @@ class [[nodiscard]] checked_out {
 };
 
 /// Checks out COUNT elements from FIRST on. Waits until the bytes are there.
+/// @code
+/// const auto a = tobi::allocate_all<long>(10);
+/// const long sum = tobi::run([=] {
+///   const auto p = a.data();
+///   auto held = tobi::checkout(p, 10, tobi::mode::write);
+///   for (std::size_t i = 0; i < held.size(); ++i) held[i] = 5;
+///   held.checkin();  // or at the end of its life, and before the task forks or joins
+///   long s = 0;
+///   for (const long x : tobi::checkout(p, 10, tobi::mode::read)) s += x;
+///   return s;
+/// });
+/// if (rt.rank() == 0) std::printf("%ld\n", sum);  // prints 50
+/// @endcode
 template <class T, access How>
 checked_out<T, How> checkout(global_ptr<T> first, std::size_t count, mode::tag<How>) {
   return {first, count, true};

@@ -2,10 +2,6 @@
 // finish and async as in X10. An async may outlive the task that made it. The innermost finish around it waits for it,
 // and for all that it made in turn.
 //
-//   tobi::finish([&] {
-//     for (int i = 0; i < 10; ++i) tobi::async([=] { visit(i); });   // each may make further ones
-//   });                                                               // all have ended
-//
 // An async is forked like a spawn: it runs at once, and what follows can be taken by another worker. The finish counts
 // the continuations that were taken, and nothing as long as none is.
 #pragma once
@@ -79,6 +75,21 @@ struct async_body {
 
 /// Runs BODY in the caller's task, and waits for all asyncs that were made in it, by any task. May migrate the caller.
 /// A nested finish waits for its own asyncs. Throws finish_error after that, if BODY or an async threw.
+/// @code
+/// void mark(tobi::global_span<char> seen, std::size_t i) {  // element i, and those below it in a binary tree
+///   if (i >= seen.size()) return;
+///   *seen[i] = 1;
+///   tobi::async([=] { mark(seen, 2 * i + 1); });
+///   tobi::async([=] { mark(seen, 2 * i + 2); });  // may run on when mark has returned
+/// }
+///
+/// const auto seen = tobi::allocate_all<char>(1000);
+/// const int marked = tobi::run([=] {
+///   tobi::finish([=] { mark(seen, 0); });
+///   return tobi::reduce(seen, 0);  // all asyncs have ended
+/// });
+/// if (rt.rank() == 0) std::printf("%d\n", marked);  // prints 1000
+/// @endcode
 template <class F>
 void finish(F&& body) {
   detail::scope_marker marker;

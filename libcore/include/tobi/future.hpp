@@ -130,12 +130,30 @@ class promise {
 
 /// Makes a promise whose future is joined by CONSUMERS tasks: 1 by default, any_number for any number. Does not migrate
 /// the caller.
+/// @code
+/// const int got = tobi::run([] {
+///   const auto p = tobi::make_promise<int>();
+///   auto reader = tobi::spawn([=] { return 1 + p.get_future().join(); });  // waits until somebody sets the promise
+///   p.set(41);
+///   return reader.join();
+/// });
+/// if (rt.rank() == 0) std::printf("%d\n", got);  // prints 42
+/// @endcode
 template <class R>
 promise<R> make_promise(std::uint32_t consumers = 1) noexcept {
   return promise<R>(detail::tobi_future_create(consumers, 1));
 }
 
 /// Forks FUNCTION like spawn, for CONSUMERS joins from any task: 1 by default, any_number for any number.
+/// @code
+/// const int sum = tobi::run([] {
+///   const auto a = tobi::spawn_future([] { return 3; }, 2);  // two tasks join it
+///   const auto b = tobi::spawn_future([=] { return 2 * a.join(); });
+///   const auto c = tobi::spawn_future([=] { return 5 * a.join(); });
+///   return b.join() + c.join();
+/// });
+/// if (rt.rank() == 0) std::printf("%d\n", sum);  // prints 21
+/// @endcode
 template <class Function>
 future<detail::result_of<std::decay_t<Function>>> spawn_future(Function&& function, std::uint32_t consumers = 1) {
   using F = std::decay_t<Function>;

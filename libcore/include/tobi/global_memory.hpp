@@ -25,6 +25,15 @@ constexpr distribution block_cyclic(std::size_t chunk_bytes) noexcept { return {
 
 /// Allocates COUNT elements, distributed as HOW says. Collective, outside of run(): every worker calls it with the same
 /// arguments and gets the same result. Out of memory ends the job.
+/// @code
+/// const auto a = tobi::allocate_all<int>(1000000, tobi::block_cyclic(1 << 16));
+/// const long sum = tobi::run([=] {
+///   tobi::fill(a, 2);
+///   return tobi::reduce(a, 0L);
+/// });
+/// tobi::free_all(a);
+/// if (rt.rank() == 0) std::printf("%ld\n", sum);  // prints 2000000
+/// @endcode
 template <class T>
 [[nodiscard]] global_span<T> allocate_all(std::size_t count, distribution how = block()) {
   return {global_ptr<T>(static_cast<T*>(global_calls::allocate_all(detail::bytes_of<T>(count), how.chunk_bytes))),

@@ -81,6 +81,13 @@ R reduce_halves(Index begin, Index end, Index grain, const R& identity, const Ma
 
 /// Runs all FUNCTIONS, the last one in the caller, and returns when all have. Returns the tuple of their results, with
 /// std::monostate for a function that returns nothing. Results are copied by their bytes.
+/// @code
+/// const long area = tobi::run([] {
+///   const auto [width, height] = tobi::parallel_invoke([] { return 6L; }, [] { return 7L; });
+///   return width * height;
+/// });
+/// if (rt.rank() == 0) std::printf("%ld\n", area);  // prints 42
+/// @endcode
 template <class... Functions>
 std::tuple<pieces::element_of<std::decay_t<Functions>>...> parallel_invoke(Functions&&... functions) {
   (detail::check_closure<std::decay_t<Functions>>(), ...);
@@ -93,6 +100,14 @@ std::tuple<pieces::element_of<std::decay_t<Functions>>...> parallel_invoke(Funct
 }
 
 /// body(i) for each i of [begin, end), in tasks of at most GRAIN iterations (at least 1), split in halves.
+/// @code
+/// const auto squares = tobi::allocate_all<long>(1000);
+/// const long sum = tobi::run([=] {
+///   tobi::parallel_for(0, 1000, 100, [=](int i) { *squares[i] = i * i; });
+///   return tobi::reduce(squares);
+/// });
+/// if (rt.rank() == 0) std::printf("%ld\n", sum);  // prints 332833500
+/// @endcode
 template <class Index, class Body>
 void parallel_for(Index begin, Index end, std::type_identity_t<Index> grain, Body&& body) {
   static_assert(std::is_integral_v<Index>, "tobi: parallel_for counts with an integer");
@@ -115,6 +130,13 @@ requires(!std::is_same_v<Begin, End>) void parallel_for(Begin begin, End end, Gr
 
 /// Returns map(i), combined by COMBINE for each i of [begin, end), in tasks of at most GRAIN iterations. Returns
 /// IDENTITY for an empty range. COMBINE must be associative. The order of the operands is the order of the indices.
+/// @code
+/// const double pi = tobi::run([] {
+///   const auto term = [](int i) { return (i % 2 == 0 ? 4.0 : -4.0) / (2 * i + 1); };
+///   return tobi::parallel_reduce(0, 1000000, 1000, 0.0, term, [](double a, double b) { return a + b; });
+/// });
+/// if (rt.rank() == 0) std::printf("%.5f\n", pi);  // prints 3.14159
+/// @endcode
 template <class Index, class R, class Map, class Combine>
 R parallel_reduce(Index begin, Index end, std::type_identity_t<Index> grain, const R& identity, Map&& map,
                   Combine&& combine) {

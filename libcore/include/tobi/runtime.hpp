@@ -90,6 +90,10 @@ void run_root(const root& what, void* result);
 /// Runs FUNCTION as the one root task, on the workers together, and returns its result on every worker. Collective:
 /// FUNCTION is taken from rank 0. Its closure and result must have trivial copy constructors and destructors. Every
 /// task that the root spawned, and every future, must be joined before it returns. A task must not call it.
+/// @code
+/// const int answer = tobi::run([n = 21] { return 2 * n; });  // one task, on one of the workers
+/// if (rt.rank() == 0) std::printf("%d\n", answer);           // prints 42
+/// @endcode
 template <class Function>
 detail::result_of<std::decay_t<Function>> run(Function&& function) {
   using F = std::decay_t<Function>;

@@ -99,6 +99,17 @@ class [[nodiscard]] task<void> {
 /// arguments as rvalues. They and the result have trivial copy constructors and destructors, or the compiler says so in
 /// one sentence. A closure that captures by reference compiles and is wrong: what it refers to is the parent's, which
 /// may be in another process by then. May migrate the caller.
+/// @code
+/// long fib(long n) {
+///   if (n < 2) return n;
+///   auto x = tobi::spawn([=] { return fib(n - 1); });  // the child runs now; what follows can be stolen
+///   const long y = fib(n - 2);
+///   return x.join() + y;
+/// }
+///
+/// const long r = tobi::run([] { return fib(20); });
+/// if (rt.rank() == 0) std::printf("%ld\n", r);  // prints 6765
+/// @endcode
 template <class F, class... Arguments>
 auto spawn(F&& function, Arguments&&... arguments) ->
     typename detail::spawned<task, std::decay_t<F>, std::decay_t<Arguments>...>::type {

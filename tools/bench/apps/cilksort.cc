@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cilksort on global memory (SC'23, figure 1): quarters are sorted by tasks, then merged by tasks; a merge halves the
 // longer input and looks for the place in the other one. Below the cutoff a leaf checks out what it needs and is
-// serial. The figure's four sorts and two merges are two pairs here: a pair is merged as soon as it is sorted, and who
-// steals takes a half, whose bytes lie together.
+// serial. The figure's four sorts and two merges are two pairs here: a pair is merged as soon as it is sorted, and a
+// thief takes a half, whose bytes lie together.
 #include <algorithm>
 #include <span>
 #include <tobi/checkout.hpp>
@@ -20,7 +20,7 @@ using element = std::int32_t;
 using range = tobi::global_span<element>;
 using const_range = tobi::global_span<const element>;
 
-// Set once, by every process, before any task: the array and the buffer beside it.
+// Set once, by every process, before any task: the array and the buffer next to it.
 range the_array;
 range the_buffer;
 

@@ -32,7 +32,7 @@ struct plan {
   std::size_t leaves;  // of a lot
   global_span<word> table;
   global_span<word> made;            // a lot: each leaf's updates, in order of their parts
-  global_span<std::uint32_t> begin;  // where each part begins in each leaf's; parts + 1 a leaf
+  global_span<std::uint32_t> begin;  // where each part begins in each leaf's; parts + 1 per leaf
 };
 plan p;
 

@@ -15,7 +15,7 @@ struct memory_sizes {
   std::uint64_t n = 0;           // gups: words; stream: elements of an array
   std::uint64_t updates = 0;     // gups
   std::uint64_t scale = 0;       // graphs: 2^scale vertices
-  std::uint64_t degree = 0;      // graphs: edges a vertex
+  std::uint64_t degree = 0;      // graphs: edges per vertex
   std::uint64_t seed = 0;        // graphs
   std::uint64_t iterations = 0;  // pagerank
   std::uint64_t cutoff = 0;      // elements of a leaf; 0: that of the algorithms

@@ -23,7 +23,7 @@ struct tree {
   double non_leaf_prob = 15.0 / 64.0;     // -q  of binomial trees
   std::int32_t non_leaf_children = 4;     // -m
   double shift_depth = 0.5;               // -f  of hybrid trees: the share of gen_max that is geometric
-  std::int32_t granularity = 1;           // -g  hashes a node
+  std::int32_t granularity = 1;           // -g  hashes per node
 };
 
 struct tree_node {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// UTS-Mem (SC'23, section 6.3): the tree of uts in global memory. It is built by tasks, each node by whoever runs the
-// task, in that worker's memory; then traversed by chasing addresses; then freed, by whoever comes by. A node is its
-// number of children and their addresses: all that a traversal knows of it.
+// UTS-Mem (SC'23, section 6.3): the tree of uts in global memory. It is built by tasks, each node by the worker that
+// runs the task, in that worker's memory; then traversed by chasing addresses; then freed, by the worker that comes by.
+// A node is its number of children and their addresses: all that a traversal knows of it.
 //
 // Siblings are built from the last to the first, and visited from the first to the last. In the same order a few
 // workers would share the traversal as they shared the building, each would find what it had built itself in its own

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same two programs on other runtimes, in this process, with WORKERS threads. Each answers the result and stores
+// The same two programs on other runtimes, in this process, with WORKERS threads. Each returns the result and stores
 // the seconds of one run; the first run in a process, which starts the threads, is not the one that is timed.
 #pragma once
 

@@ -86,6 +86,14 @@ R transform_reduce(global_span<A> a, global_span<B> b, const R& initial, const C
 }
 
 /// Returns the elements combined, INITIAL first. R is the type to which elements are converted.
+/// @code
+/// const auto a = tobi::allocate_all<int>(10);
+/// const long factorial = tobi::run([=] {
+///   tobi::iota(a, 1);
+///   return tobi::reduce(a, 1L, [](long x, long y) { return x * y; });
+/// });
+/// if (rt.rank() == 0) std::printf("%ld\n", factorial);  // prints 3628800
+/// @endcode
 template <class T, class R, class Combine>
 R reduce(const execution_policy& how, global_span<T> a, const R& initial, const Combine& combine) {
   return tobi::transform_reduce(how, a, initial, combine, [](const T& x) { return static_cast<R>(x); });

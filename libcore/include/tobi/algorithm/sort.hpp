@@ -51,6 +51,15 @@ void sort_in_tasks(const execution_policy& how, std::size_t leaf, global_span<T>
 /// Sorts A as LESS says. SCRATCH is at least as long (or a std::length_error is thrown), does not overlap A, and has
 /// undefined contents afterwards. For an array that one worker's heap does not hold, allocate it as A was. Elements are
 /// copied by their bytes.
+/// @code
+/// const auto a = tobi::allocate_all<int>(1000);
+/// const auto largest = tobi::run([=] {
+///   tobi::iota(a, 0);
+///   tobi::sort(a, [](int x, int y) { return x > y; });
+///   return std::array<int, 3>{*a[0], *a[1], *a[2]};
+/// });
+/// if (rt.rank() == 0) std::printf("%d %d %d\n", largest[0], largest[1], largest[2]);  // prints 999 998 997
+/// @endcode
 template <class T, class Less = std::less<>>
 void sort(const execution_policy& how, global_span<T> a, global_span<T> scratch, Less less = {}) {
   static_assert(detail::travels<T>,

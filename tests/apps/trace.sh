@@ -56,7 +56,7 @@ fi
 # The other schedulers: what waits is tied to its worker, which writes when it could go on. The mean is that of the statistics,
 # but for what the machine does between two looks at the clock. With child stealing nearly each join waits, so fewer fit.
 for sched in continuation_stalling child_full child_rtc; do
-  checked "$sched, joins that wait" TOBI_SCHED=$sched "$bench" btc --depth $([ $sched = continuation_stalling ] && echo 10 || echo 8) --iter 2 --workers 4
+  checked "$sched, joins that wait" TOBI_SCHED=$sched "$bench" btc --depth $([ $sched = continuation_stalling ] && echo 10 || echo 7) --iter 2 --workers 4
   command -v jq >/dev/null || continue
   all "$sched: the time of an outstanding join is that of the statistics" \
     'jq -e "(.outstanding_joins > 0) and (.joins_resumed == .outstanding_joins) and

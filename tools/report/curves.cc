@@ -71,9 +71,19 @@ void add_group(const line& spec, const line& group, const std::vector<line>& our
   }
 }
 
+// The colour of the one of ours that has these words in its name; else that of an axis.
+const char* colour_like(const line& spec, const chart& c) {
+  if (!spec.contains("like")) return tobi_plot::axis_colour;
+  const auto words = spec.at("like").get<std::string>();
+  for (std::size_t i = 0; i < c.ours.size(); ++i) {
+    if (c.ours[i].name.find(words) != std::string::npos) return tobi_plot::colours[i % tobi_plot::colours.size()];
+  }
+  return tobi_plot::axis_colour;
+}
+
 // A level goes from one end of all other points to the other.
 tobi_plot::series theirs_of(const line& spec, const chart& c) {
-  tobi_plot::series s{spec.at("label"), {}, tobi_plot::axis_colour, true};
+  tobi_plot::series s{spec.at("label"), {}, colour_like(spec, c), true};
   if (!spec.contains("level")) {
     for (const line& p : spec.at("points")) s.points.push_back({p.at(0).get<double>(), p.at(1).get<double>()});
     return s;
@@ -106,13 +116,10 @@ chart chart_of(const line& spec, const std::vector<line>& ours, double ghz) {
 
 std::string drawn(const chart& c) {
   std::vector<tobi_plot::series> all;
-  for (const tobi_plot::series& s : c.ours) all.push_back({"ours: " + s.name, s.points});
-  std::size_t n = 0;
-  for (const tobi_plot::series& s : c.theirs) {
-    // Theirs are dashed, and of other colours than the first of ours.
-    all.push_back({"paper: " + s.name, s.points, tobi_plot::colours[tobi_plot::colours.size() - 1 - n % 3], true});
-    ++n;
+  for (std::size_t i = 0; i < c.ours.size(); ++i) {
+    all.push_back({"ours: " + c.ours[i].name, c.ours[i].points, tobi_plot::colours[i % tobi_plot::colours.size()]});
   }
+  for (const tobi_plot::series& s : c.theirs) all.push_back({"paper: " + s.name, s.points, s.colour, true});
   const std::string body = tobi_plot::lines(room, c.title, c.across, c.up, all, "not measured in this run");
   return tobi_plot::document(room.width, room.height, body);
 }

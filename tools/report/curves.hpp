@@ -2,12 +2,14 @@
 // The curves of a figure, theirs next to ours. papers.json says of each what goes across and upwards, which lines of
 // ours are its points, and by which of their fields these are told apart:
 //
-//   {"title": "...", "across": {"name": "workers", "at": "/workers", "log": 2}, "up": {"name": "efficiency", "at":
-//   ...},
+//   {"title": "...",
+//    "across": {"name": "workers", "at": "/workers", "log": 2},
+//    "up": {"name": "efficiency", "at": "/efficiency"},
 //    "ours": [{"match": {...}, "by": ["/sched"]}], "compared_with": {"/sched": "..."},
-//    "theirs": [{"label": "ITO-A", "points": [[576, 0.97]]}, {"label": "at most", "level": 1.4}]}
+//    "theirs": [{"label": "ITO-A", "points": [[576, 0.97]]}, {"label": "at most", "level": 1.4, "like": "child_full"}]}
 //
-// With "compared_with" a point is its value over that of the line with the same place across that has these fields.
+// "like" gives one of theirs the colour of that of ours whose name has these words. With "compared_with" a point is its
+// value over that of the line with the same place across that has these fields.
 #pragma once
 
 #include <string>

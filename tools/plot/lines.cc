@@ -27,7 +27,7 @@ axis axis_of(const measure& m, const range& r) {
 }
 
 std::string label_of(const measure& m, double value) {
-  return m.label != nullptr ? m.label(value) : fmt::format("{:.4g}", value);
+  return m.label != nullptr ? m.label(value) : fmt::format("{:.6g}", value);
 }
 
 // The places of an axis that have a number: all powers, or fifths.
@@ -61,14 +61,18 @@ std::string axes(const field& f, const measure& across, const axis& x_axis, cons
   return out + f.across(across.name, f.height - 20) + f.upwards(24, up.name);
 }
 
+std::string dot(double x, double y, const char* colour, bool hollow) {
+  return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\" stroke=\"{}\"/>\n", x, y,
+                     hollow ? "#ffffff" : colour, colour);
+}
+
 std::string curve(const field& f, const series& s, const axis& x_axis, const axis& y_axis, const char* colour,
                   const std::string& stroke) {
   std::vector<point> path;
   std::string dots;
   for (const point& p : s.points) {
     path.push_back({f.x(x_axis.share(p.x)), f.y(y_axis.share(p.y))});
-    dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\" stroke=\"{}\"/>\n", path.back().x,
-                        path.back().y, s.dashed ? "#ffffff" : colour, colour);
+    dots += dot(path.back().x, path.back().y, colour, s.dashed);
   }
   return polyline(path, colour, 2, stroke) + dots;
 }
@@ -102,7 +106,7 @@ std::string lines(const field& f, const std::string& title, const measure& acros
     const double y = f.top + 12 + 22 * static_cast<double>(named++);
     out += fmt::format("<line x1=\"{0}\" y1=\"{1}\" x2=\"{2}\" y2=\"{1}\" stroke=\"{3}\" stroke-width=\"2\"{4}/>\n",
                        f.end() + 20, y, f.end() + 50, colour, stroke);
-    out += words(f.end() + 58, y + 4, "start", s.name);
+    out += dot(f.end() + 35, y, colour, s.dashed) + words(f.end() + 58, y + 4, "start", s.name);
   }
   return out;
 }

@@ -39,7 +39,7 @@ double total_of(const line& l) {
 }  // namespace
 
 std::string bars_of(const std::vector<line>& runs) {
-  constexpr double left = 20, wide = 800, high = 22, step = 52, top = 50;
+  constexpr double left = 20, wide = 1000, high = 22, step = 52, top = 50;
   double longest = 0;
   for (const line& l : runs) longest = std::max(longest, total_of(l));
   std::string body;

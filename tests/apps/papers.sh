@@ -6,7 +6,7 @@
 report=$BIN/tobi-report
 pages=$folder/pages
 
-run 300 SMALL=1 PAGES="$pages" tests/perf/page
+run 500 SMALL=1 PAGES="$pages" tests/perf/page
 all "the page of make bench is whole: each pointer of papers.json finds a number" '[ $status -eq 0 ]' silent '! says "not measured"' '! says "not traced"'
 traces=$(ls "$pages"/*.json)
 asks() { run 30 "$report" --complete --papers "$1" "$pages/results.jsonl" $traces; }  # PAPERS

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tools/plot/svg.hpp"
 
@@ -23,7 +24,12 @@ struct range {
 
 axis axis_of(const measure& m, const range& r) {
   if (m.base != 0) return axis::logarithmic(m.base, r.least, r.most);
-  return axis::linear(r.most <= 0 ? 1 : r.most < 1 ? round_up(r.most * 1000) / 1000 : round_up(r.most));
+  if (r.most <= 0) return axis::linear(1);
+  const double power = std::pow(10, std::floor(std::log10(r.most)));
+  for (const double step : {1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.5}) {
+    if (r.most <= step * power * (1 + 1e-9)) return axis::linear(step * power);
+  }
+  return axis::linear(10 * power);
 }
 
 std::string label_of(const measure& m, double value) {

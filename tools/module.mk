@@ -8,9 +8,9 @@ bench_apps      := tools/bench/apps/fib.cc tools/bench/apps/btc.cc tools/bench/a
 bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/programs.cc tools/bench/report.cc tools/bench/arguments.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/measures.cc tools/bench/space.cc tools/bench/breakdown.cc tools/bench/ramp.cc tools/bench/progress.cc tools/bench/peers.cc \
                    tools/bench/memory_arguments.cc tools/bench/ramp_arguments.cc \
                    tools/bench/peers/openmp.cc $(if $(HAVE_tbb),tools/bench/peers/onetbb.cc) $(bench_apps)
-perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc tools/plot/svg.cc tools/plot/chart.cc \
+perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc \
                    tools/perf/transport_lane.cc tools/perf/raw.cc tools/perf/raw_shm.cc $(if $(HAVE_ofi),tools/perf/raw_ofi.cc) $(if $(HAVE_verbs),tools/perf/raw_verbs.cc)
-report_sources  := tools/report/main.cc tools/report/trace.cc tools/report/activity.cc tools/report/figures.cc tools/report/results.cc tools/report/papers.cc tools/report/global.cc tools/report/ramp.cc tools/report/print.cc tools/report/page.cc tools/plot/svg.cc tools/plot/chart.cc
+report_sources  := tools/report/main.cc tools/report/trace.cc tools/report/activity.cc tools/report/figures.cc tools/report/results.cc tools/report/lookup.cc tools/report/curves.cc tools/report/papers.cc tools/report/taken.cc tools/report/global.cc tools/report/ramp.cc tools/report/print.cc tools/report/page.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc
 example_sources := tools/examples/fib.cc tools/examples/pi.cc tools/examples/queens.cc tools/examples/sort.cc tools/examples/stencil.cc tools/examples/wavefront.cc
 
 flags_tools_bench       := $(if $(HAVE_tbb),-DTOBI_HAVE_TBB)
@@ -35,9 +35,9 @@ $(OUT)/obj/tools/%.joined.cc: FORCE
 joined_objects := $(patsubst %,$(OUT)/obj/tools/%.joined.o,report info bench perf bench_timers perf_timers)
 $(joined_objects): private CXXFLAGS += -Wno-shadow -Wshadow=local  # a name of one file may be a local's in another
 talkers := $(filter-out %_timers.joined.o,$(joined_objects)) $(call objects,tools/conform/main.cc)
-$(talkers) $(call objects,tools/bench/answers.cc tools/plot/svg.cc tools/plot/chart.cc): private CXXFLAGS += -O1
+$(talkers) $(call objects,tools/bench/answers.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc): private CXXFLAGS += -O1
 $(call parsed_once,talkers,tools/parsed_once.hpp,$(talkers),-O1)
-tool_objects := $(call objects,$(filter-out tools/conform/main.cc tools/bench/peers/% tools/bench/answers.cc tools/plot/svg.cc tools/plot/chart.cc,$(filter $(apart),$(foreach t,conform bench perf,$($(t)_sources)))))
+tool_objects := $(call objects,$(filter-out tools/conform/main.cc tools/bench/peers/% tools/bench/answers.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc,$(filter $(apart),$(foreach t,conform bench perf,$($(t)_sources)))))
 $(call parsed_once,tools,tools/make/parsed_once.hpp,$(sort $(tool_objects) $(patsubst %.cc,$(OUT)/obj/%.elided.o,$(bench_apps)) $(call objects,$(example_sources))))
 $(patsubst %,$(OUT)/obj/tools/%.joined.o,bench bench_timers): private CXXFLAGS += $(flags_tools_bench)
 $(patsubst %,$(OUT)/obj/tools/%.joined.o,perf perf_timers): private CXXFLAGS += $(flags_tools_perf)

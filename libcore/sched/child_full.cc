@@ -81,8 +81,9 @@ bool sched_child_full::run_something() {
 void sched_child_full::go_on(const wait_queue::waiting& task) {
   record copy;
   s_.records.read_done(task.record, copy);
-  s_.outstanding.tied_task_goes_on(s_.outstanding.resumable_since(task.since_ns, copy));
-  run(reinterpret_cast<thread*>(task.task));
+  auto* t = reinterpret_cast<thread*>(task.task);
+  s_.outstanding.tied_task_goes_on(t, s_.outstanding.resumable_since(task.since_ns, copy));
+  run(t);
 }
 
 void sched_child_full::run(thread* t) {
@@ -120,7 +121,7 @@ sched_child_full::thread* sched_child_full::enter(thread& t) {
   if (next != nullptr && child.record == t.waits_for) {
     next->joiner = &t;
   } else {
-    s_.outstanding.waits();
+    s_.outstanding.tied_task_waits(&t);
     waiting_.push(*s_.net, {reinterpret_cast<std::uint64_t>(&t), t.waits_for, arch::now_ns()});
   }
   return next;

@@ -2,6 +2,7 @@
 #include "libcore/sched/child_rtc.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "arch/clock.hpp"
 #include "libcore/base/settings.hpp"
@@ -10,6 +11,7 @@
 #include "libcore/sched/presence.hpp"
 #include "libcore/task/records.hpp"
 #include "libcore/task/scopes.hpp"
+#include "libcore/trace/trace.hpp"
 
 namespace tobi::tasks {
 
@@ -54,19 +56,32 @@ void sched_child_rtc::wait(std::uint64_t where, record& copy) {
   const auto outstanding = [&] {
     if (since_ns != 0) return;
     since_ns = arch::now_ns();
-    s_.outstanding.waits();
+    s_.outstanding.tied_task_waits(&since_ns);
     waiting_.push_back(where);
+  };
+  // For the tracer alone: this worker is in a task all the time, which does nothing while it looks for another one.
+  bool looks = false;
+  const auto looking = [&](bool now_looks) {
+    if (std::exchange(looks, now_looks) == now_looks || tracing == nullptr) return;
+    if (now_looks) {
+      tracing->task_ends();
+    } else {
+      tracing->task_begins();
+    }
   };
   do {
     descriptor child;
     if (pop(child)) {
       if (child.record != where) outstanding();
+      looking(false);
       execute(child);
       attempts = 0;
     } else {
       outstanding();
       since_ns = s_.outstanding.not_done_yet(since_ns);
+      looking(true);
       if (!running_.marked && steal(child)) {
+        looking(false);
         execute(child);
         attempts = 0;
       } else {
@@ -76,8 +91,9 @@ void sched_child_rtc::wait(std::uint64_t where, record& copy) {
     }
   } while (!s_.records.finished(where, copy));
   if (since_ns == 0) return;
+  looking(false);
   waiting_.pop_back();
-  s_.outstanding.tied_task_goes_on(s_.outstanding.resumable_since(since_ns, copy));
+  s_.outstanding.tied_task_goes_on(&since_ns, s_.outstanding.resumable_since(since_ns, copy));
 }
 
 }  // namespace tobi::tasks

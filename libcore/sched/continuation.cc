@@ -121,7 +121,7 @@ void sched_continuation::go_on(const wait_queue::waiting& task) {
   s_.records.read_done(task.record, copy);
   const std::uint64_t resumable_ns = s_.outstanding.resumable_since(task.since_ns, copy);
   s_.still.moves();
-  if (tracing != nullptr) tracing->ready(task.task);
+  if (tracing != nullptr) tracing->ready_since(task.task, resumable_ns);
   waiter_links none{};
   const std::uintptr_t sp = bring_back(location{task.task}, none);
   had_to_wait_ = false;

@@ -12,6 +12,7 @@
 #include "arch/clock.hpp"
 #include "libcore/task/record.hpp"
 #include "libcore/task/standstill.hpp"
+#include "libcore/trace/trace.hpp"
 #include "tobi/statistics.hpp"
 
 namespace tobi::tasks {
@@ -44,11 +45,19 @@ class outstanding {
     ++counts_.outstanding_joins;
     still_.waits();
   }
-  /// A task that is tied to this worker goes on, which it could since RESUMABLE_NS.
-  void tied_task_goes_on(std::uint64_t resumable_ns) noexcept {
+  /// A task that is tied to this worker waits. MARK is an address of its own until it goes on.
+  void tied_task_waits(const void* mark) noexcept {
+    waits();
+    if (tracing != nullptr) tracing->suspended(name_of(mark), tracer::now());
+  }
+  /// It goes on, which it could since RESUMABLE_NS.
+  void tied_task_goes_on(const void* mark, std::uint64_t resumable_ns) noexcept {
     still_.moves();
     still_.goes_on();
     went_on(resumable_ns);
+    if (tracing == nullptr) return;
+    tracing->ready_since(name_of(mark), resumable_ns);
+    tracing->resumed(name_of(mark), rank_, tracer::now());
   }
   void went_on(std::uint64_t resumable_ns) noexcept {
     const std::uint64_t now_ns = arch::now_ns();
@@ -56,6 +65,11 @@ class outstanding {
   }
 
  private:
+  // Workers have stacks at the same addresses, so a name has the rank too.
+  [[nodiscard]] std::uint64_t name_of(const void* mark) const noexcept {
+    return location{rank_, location{reinterpret_cast<std::uintptr_t>(mark)}.offset()}.word;
+  }
+
   standstill& still_;
   statistics& counts_;
   const std::vector<int>* hosts_ = nullptr;

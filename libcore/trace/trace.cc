@@ -92,6 +92,11 @@ void tracer::ready(std::uint64_t saved) noexcept {
   add(event_kind::ready, at, at, -1, saved);
 }
 
+void tracer::ready_since(std::uint64_t saved, std::uint64_t resumable) noexcept {
+  const std::uint64_t at = now();
+  add(event_kind::ready, std::min(resumable, at), at, -1, saved);
+}
+
 void tracer::resumed(std::uint64_t saved, int kept_by, std::uint64_t begin) noexcept {
   add(event_kind::resume, begin, now(), kept_by, saved);
 }

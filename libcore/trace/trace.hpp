@@ -23,7 +23,8 @@ namespace tobi::tasks {
 enum class event_kind : std::uint8_t { run, task, idle, steal, suspend, ready, resume, publish, wait };
 inline constexpr std::size_t event_kinds = 9;
 
-/// Times in nanoseconds of this worker's clock. Trivial, so that a ring costs memory only where it was written.
+/// Times in nanoseconds of this worker's clock. A ready task that was found late has the time since it could go on.
+/// Trivial, so that a ring costs memory only where it was written.
 struct event {
   std::uint64_t begin;
   std::uint64_t end;
@@ -90,6 +91,8 @@ class tracer {
   void suspended(std::uint64_t saved, std::uint64_t begin) noexcept;
   /// The task whose stack is at SAVED can go on.
   void ready(std::uint64_t saved) noexcept;
+  /// It could since RESUMABLE, which was found out just now: of a task whose worker looks at what it waits for.
+  void ready_since(std::uint64_t saved, std::uint64_t resumable) noexcept;
   /// It is in place again. KEPT_BY is the worker whose memory held it.
   void resumed(std::uint64_t saved, int kept_by, std::uint64_t begin) noexcept;
   void published(std::uint64_t bytes) noexcept;

@@ -145,7 +145,7 @@ void trace_encoder::slice(int rank, std::string_view name, std::uint64_t begin, 
 
 void trace_encoder::event(int rank, const tasks::event& e) {
   if (e.kind == event_kind::ready || e.kind == event_kind::publish) {
-    open(rank, name_of(e.kind), 'i', e.begin);
+    open(rank, name_of(e.kind), 'i', e.end);  // a worker's moments are in order, also where one was found late
     text_.append(",\"s\":\"t\"");
   } else {
     slice(rank, name_of(e.kind), e.begin, e.end);
@@ -179,6 +179,7 @@ void trace_encoder::event(int rank, const tasks::event& e) {
       number(text_, e.value);
       text_ += '"';
       if (e.kind == event_kind::resume) field(text_, "kept_by", static_cast<std::uint64_t>(e.peer));
+      if (e.end != e.begin && e.kind == event_kind::ready) field(text_, "for_ns", e.end - e.begin);
       text_ += '}';
       break;
     case event_kind::publish:

@@ -21,6 +21,12 @@ sorts 'the serial elision sorts' -- --serial --n 100000 --cutoff 100
 sorts 'one worker sorts' -- --workers 1 --n 100000 --cutoff 100
 sorts 'two workers of a node sort' -- --workers 2 --n 300000 --cutoff 200
 sorts 'and in pages dealt in turn' -- --workers 2 --n 300000 --cutoff 200 --chunk 4K
+sorts 'the elision of the original shape sorts' -- --serial --n 100000 --cutoff 100 --shape original
+sorts 'two workers sort in the original shape' -- --workers 2 --n 300000 --cutoff 200 --shape original
+all 'and say so' 'says "\"shape\":\"original\""'
+sorts 'four workers on two nodes sort in the original shape' TOBI_NODES=2 TOBI_TRANSPORT=sim -- --workers 4 --n 200001 --cutoff 300 --shape original
+run 60 "$bench" cilksort --n 1000 --shape round
+all 'a shape that there is not is refused' '[ $status -eq 2 ]' 'complains "--shape"' '[ "$(wc -l <"$err")" -eq 1 ]'
 sorts 'one element is sorted' -- --workers 2 --n 1
 sorts 'a cutoff of 16 in a cache of 16 blocks' TOBI_NODES=2 TOBI_TRANSPORT=sim TOBI_BLOCK_SIZE=4K TOBI_CACHE_SIZE=64K -- --workers 2 --n 20000 --cutoff 16
 for policy in none write_through write_back write_back_lazy; do

@@ -83,7 +83,7 @@ all "--plot writes an SVG with a line and a name for each" '[ $status -eq 0 ]' s
 run 60 "$perf" put-notify $few --plot "$folder/empty.svg"
 all "a plot of nothing says so" '[ $status -eq 0 ]' 'grep -q "nothing was measured" "$folder/empty.svg"'
 run 60 "$perf" get -s 8 $few --plot "$folder/point.svg"
-all "a plot of one size has one point" '[ $status -eq 0 ]' '[ "$(grep -c "<circle" "$folder/point.svg")" -eq 1 ]' '! grep -q "nan\|inf" "$folder/point.svg"'
+all "a plot of one size has one point, and one beside its name" '[ $status -eq 0 ]' '[ "$(grep -c "<circle" "$folder/point.svg")" -eq 2 ]' '! grep -q "nan\|inf" "$folder/point.svg"'
 parser=
 if command -v xmllint > /dev/null; then
   parser="xmllint --noout"

@@ -30,7 +30,7 @@ for tool in "$BIN"/tobi-*; do compare "${tool##*/}"; done
 nothing "these were many" "$([ "$tried" -ge 24 ] || echo "$tried")"
 
 # The values of an option: NAME KIND:{a,b,...} on one line of --help.
-for command in tobi-conform 'tobi-bench ramp'; do
+for command in tobi-conform 'tobi-bench ramp' 'tobi-bench cilksort'; do
   $command --help | sed -nE 's/^  (--[a-z]+) [A-Z]+:\{([^}]*)\}.*/\1 \2/p' >"$folder/values"
   nothing "$command: the values of an option are those of --help" "$([ -s "$folder/values" ] || echo 'no such option'
     while read -r option values; do differ "$(offered $command "$option" "")" "${values//,/ }"; done <"$folder/values")"

@@ -71,6 +71,33 @@ TEST(tracer, failed_attempts_in_a_row_are_one_event_and_are_all_counted) {
   EXPECT_EQ(t.totals().stolen_bytes, 200u) << "a context is brought home when it is resumed";
 }
 
+TEST(tracer, a_task_that_was_found_ready_late_has_the_time_since_it_was) {
+  tasks::tracer t(1 << 16);
+  t.run_begins();
+  const std::uint64_t could = tasks::tracer::now() - 5000;
+  t.ready_since(48, could);
+  t.resumed(48, 3, tasks::tracer::now());
+  t.ready_since(64, tasks::tracer::now() + 1'000'000'000);
+  ASSERT_EQ(t.ring().size(), 3u);
+  EXPECT_EQ(t.ring().at(0).begin, could);
+  EXPECT_GE(t.ring().at(0).end, could + 5000);
+  EXPECT_EQ(t.ring().at(2).begin, t.ring().at(2).end) << "a clock that is ahead makes no time before itself";
+
+  job::trace_facts facts{"shm", "child_full", "steal_word", could, {}};
+  facts.ranks.resize(1);
+  std::string text;
+  job::trace_encoder encoder(text, facts);
+  encoder.begin();
+  encoder.event(0, {could, could + 7000, event_kind::ready, steal_result::taken, 0, -1, 48, 1, {}});
+  encoder.event(0, {could + 9000, could + 9000, event_kind::ready, steal_result::taken, 0, -1, 64, 1, {}});
+  encoder.end();
+  const auto events = nlohmann::json::parse(text)["traceEvents"];
+  const auto& late = events[events.size() - 2];
+  EXPECT_EQ(late["ts"], 7.0) << "moments are in order";
+  EXPECT_EQ(late["args"], nlohmann::json::parse(R"({"join":"48","for_ns":7000})"));
+  EXPECT_FALSE(events.back()["args"].contains("for_ns"));
+}
+
 TEST(tracer, records_nothing_outside_of_runs_and_no_wait_inside_a_steal) {
   tasks::tracer t(1 << 16);
   t.waited(1, tasks::tracer::now());

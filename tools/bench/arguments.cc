@@ -156,6 +156,15 @@ arguments parse(int argc, char** argv) {
       ->check(CLI::Range(std::uint64_t{16}, std::uint64_t{1} << 40));
   cilksort->add_option("--chunk", a.chunk, "bytes dealt to each worker in turn (default: one equal part each)")
       ->transform(size_of);
+  cilksort
+      ->add_option_function<std::string>(
+          "--shape",
+          [&a](const std::string& name) {
+            a.shape_of_sort = name == "original" ? cilksort_shape::original : cilksort_shape::pairs;
+          },
+          "how it divides")
+      ->default_str("pairs")
+      ->check(CLI::IsMember({"pairs", "original"}));
   for (CLI::App* sub : {fib, btc, nqueens, uts, pfor, recpfor, lcs, cilksort}) run_options(*sub, a);
   const std::vector<CLI::App*> on_memory = add_memory_programs(app, a);
   for (CLI::App* sub : on_memory) run_options(*sub, a);

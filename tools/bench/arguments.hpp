@@ -7,6 +7,7 @@
 
 #include "tools/bench/apps/memory_program.hpp"
 #include "tools/bench/apps/tree.hpp"
+#include "tools/bench/apps/variant.hpp"
 
 namespace CLI {
 class App;
@@ -36,14 +37,15 @@ struct arguments {
   bool progress = false;
   bool efficiency = false;
 
-  bool measure = false;         // frames, fork-cost, space, steal-breakdown, ramp
-  std::uint64_t n = 0;          // fib, nqueens. pfor, recpfor: iterations. lcs: bytes. cilksort: elements
-  std::uint64_t k = 5;          // pfor, recpfor: loops
-  double m = 10;                // pfor, recpfor: microseconds per iteration
-  std::uint64_t rounds = 0;     // the same, in rounds of compute()
-  std::uint64_t c = 512;        // lcs: side of the blocks that are not split
-  std::uint64_t cutoff = 0;     // nqueens: rows at the end that make no tasks; cilksort: elements of a leaf
-  std::uint64_t chunk = 0;      // cilksort: bytes dealt to a worker at a time; 0: equal parts
+  bool measure = false;      // frames, fork-cost, space, steal-breakdown, ramp
+  std::uint64_t n = 0;       // fib, nqueens; pfor, recpfor: iterations; lcs: bytes; cilksort: elements
+  std::uint64_t k = 5;       // pfor, recpfor: loops
+  double m = 10;             // pfor, recpfor: microseconds an iteration
+  std::uint64_t rounds = 0;  // the same, in rounds of compute()
+  std::uint64_t c = 512;     // lcs: side of the blocks that are not split
+  std::uint64_t cutoff = 0;  // nqueens: rows at the end that make no tasks; cilksort: elements of a leaf
+  std::uint64_t chunk = 0;   // cilksort: bytes dealt to a worker at a time; 0: equal parts
+  cilksort_shape shape_of_sort = cilksort_shape::pairs;
   std::uint64_t iso_stack = 0;  // space
   std::uint64_t depth = 0;
   std::uint64_t iter = 1;

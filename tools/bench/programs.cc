@@ -19,6 +19,8 @@ json params_n(const arguments& a) { return {{"n", a.n}}; }
 std::string describe_loop(const arguments& a) { return fmt::format("n={} k={} m={}us", a.n, a.k, a.m); }
 json params_loop(const arguments& a) { return {{"n", a.n}, {"k", a.k}, {"m_us", a.m}}; }
 
+const char* name_of(cilksort_shape s) { return s == cilksort_shape::original ? "original" : "pairs"; }
+
 std::string describe_tree(const arguments& a) {
   if (!a.tree_name.empty()) return "tree=" + a.tree_name;
   const tree& t = a.shape;
@@ -150,27 +152,31 @@ const program programs[] = {
      .halves_n = true},
     {.name = "cilksort",
      .with_tasks = {.run = [](const arguments& a) -> answer {
-                      tobi::run([cutoff = a.cutoff] { parallel::cilksort(cutoff); });
+                      tobi::run([shape = a.shape_of_sort, cutoff = a.cutoff] { parallel::cilksort(shape, cutoff); });
                       return {a.n};
                     },
                     .prepare = [](const arguments& a) { parallel::cilksort_prepare(a.n, a.chunk); },
                     .fill = [] { tobi::run([] { parallel::cilksort_fill(); }); },
                     .is_right = [] { return tobi::run([] { return parallel::cilksort_sorted(); }); }},
      .elided = {.run = [](const arguments& a) -> answer {
-                  elided::cilksort(a.cutoff);
+                  elided::cilksort(a.shape_of_sort, a.cutoff);
                   return {a.n};
                 },
                 .prepare = [](const arguments& a) { elided::cilksort_prepare(a.n, a.chunk); },
                 .fill = elided::cilksort_fill,
                 .is_right = elided::cilksort_sorted},
-     .describe = [](const arguments& a) { return fmt::format("n={} cutoff={} chunk={}", a.n, a.cutoff, a.chunk); },
+     .describe =
+         [](const arguments& a) {
+           return fmt::format("n={} cutoff={} chunk={} shape={}", a.n, a.cutoff, a.chunk, name_of(a.shape_of_sort));
+         },
      .params = [](const arguments& a) -> json {
-       return {{"n", a.n}, {"cutoff", a.cutoff}, {"chunk", a.chunk}};
+       return {{"n", a.n}, {"cutoff", a.cutoff}, {"chunk", a.chunk}, {"shape", name_of(a.shape_of_sort)}};
      },
      .done = [](const arguments&, const answer& got, std::string_view) -> work {
        return {real(got.result), "Melements/s"};
      },
-     .right = right_cilksort},
+     .right = right_cilksort,
+     .sorts_memory = true},
     {.name = "uts-mem",
      .with_tasks = {.run = nullptr, .phases = &parallel::uts_mem_program},
      .elided = {.run = nullptr, .phases = &elided::uts_mem_program},

@@ -50,6 +50,7 @@ struct program {
   bool is_loop = false;        // its iterations take as long as --m says
   bool searches_tree = false;  // --tree, or the tree's own flags
   bool halves_n = false;       // --n is a power of two
+  bool sorts_memory = false;   // its array is in global memory, and it is no program of phases
 
   [[nodiscard]] bool on_memory() const noexcept { return with_tasks.phases != nullptr; }
 };

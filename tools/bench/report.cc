@@ -60,11 +60,8 @@ void print_json(const program& what, const arguments& a, const setting& where, c
   nlohmann::ordered_json line{
       {"app", a.app},         {"params", what.params(a)},     {"workers", where.workers}, {"servers", where.servers},
       {"nodes", where.nodes}, {"transport", where.transport}, {"sched", where.sched},     {"deque", where.deque}};
-  if (what.on_memory()) {
-    line["cache_policy"] = cache_policy();
-  } else {
-    line["local_collection"] = where.local_collection;
-  }
+  line["local_collection"] = where.local_collection;
+  if (what.on_memory() || what.sorts_memory) line["cache_policy"] = cache_policy();
   line["seconds"] = r.seconds;
   line["result"] = r.got.result;
   line["verified"] = r.verified ? nlohmann::ordered_json(*r.verified) : nlohmann::ordered_json();

@@ -23,6 +23,8 @@ class axis {
   [[nodiscard]] int low() const { return static_cast<int>(low_); }
   [[nodiscard]] int high() const { return static_cast<int>(high_); }
   [[nodiscard]] double power(int exponent) const;
+  /// Of a linear one: its end.
+  [[nodiscard]] double most() const { return high_; }
 
  private:
   axis(double base, double low, double high) : base_(base), low_(low), high_(high) {}

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "tools/plot/chart.hpp"
 #include "tools/plot/svg.hpp"
@@ -25,6 +26,8 @@ std::string time_text(double time_ns) {
   return time_ns < 1e9 ? fmt::format("{:.3g} ms", time_ns / 1e6) : fmt::format("{:.4g} s", time_ns / 1e9);
 }
 
+std::string name_of(const trace& t) { return std::filesystem::path(t.file).filename().string(); }
+
 std::string frame(const std::string& title, const std::string& across) {
   return field.title(title, 28, 16) + field.across(across, field.height - 14);
 }
@@ -34,7 +37,7 @@ std::string nothing(const std::string& title, const std::string& why) {
 }
 
 std::string activity_figure(const trace& t, const activity& a) {
-  const std::string title = fmt::format("busy workers (filled) and joins that could go on (line): {}", t.file);
+  const std::string title = fmt::format("busy workers (filled) and joins that could go on (line): {}", name_of(t));
   if (a.span.end <= a.span.begin) return nothing(title, "nothing ran");
   const auto workers = static_cast<double>(t.ranks.size());
   const double most_ready = tobi_plot::round_up(*std::max_element(a.ready.begin(), a.ready.end()));
@@ -64,7 +67,7 @@ std::string steals_figure(const trace& t, const activity& a) {
   constexpr std::size_t most_cells = 64;
   const std::size_t share = (t.ranks.size() + most_cells - 1) / most_cells;
   const std::size_t cells = (t.ranks.size() + share - 1) / share;
-  const std::string title = fmt::format("successful steals, thief by victim: {}", t.file);
+  const std::string title = fmt::format("successful steals, thief by victim: {}", name_of(t));
   if (a.steals_ok == 0) return nothing(title, "no steal succeeded");
   std::vector<pair_count> sums(cells * cells);
   std::uint64_t most = 1;
@@ -133,12 +136,12 @@ std::string utilisation_figure(const trace& t, const activity& a) {
     const double mean = sum / static_cast<double>(end - r);
     all.push_back({std::to_string(r), mean, fmt::format("worker {}: {:.1f} % of its runs in tasks", r, mean * 100)});
   }
-  return bars(fmt::format("share of the runs spent in tasks: {}", t.file),
+  return bars(fmt::format("share of the runs spent in tasks: {}", name_of(t)),
               share == 1 ? "worker" : fmt::format("worker (means of {})", share), "share", all, 1, colours[0]);
 }
 
 std::string latency_figure(const trace& t, const activity& a) {
-  const std::string title = fmt::format("latency of {} successful steals: {}", a.steals_ok, t.file);
+  const std::string title = fmt::format("latency of {} successful steals: {}", a.steals_ok, name_of(t));
   if (a.steals_ok == 0) return nothing(title, "no steal succeeded");
   std::size_t first = 0;
   while (a.latency[first] == 0) ++first;
@@ -155,7 +158,7 @@ std::string latency_figure(const trace& t, const activity& a) {
 }
 
 std::string phases_figure(const trace& t, const activity& a) {
-  const std::string title = fmt::format("where the time of a successful steal goes, mean: {}", t.file);
+  const std::string title = fmt::format("where the time of a successful steal goes, mean: {}", name_of(t));
   if (a.steals_ok == 0) return nothing(title, "no steal succeeded");
   std::vector<bar> all;
   double rest = a.steal_ns;

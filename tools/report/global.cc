@@ -36,8 +36,10 @@ double total_of(const line& l) {
   return sum;
 }
 
-std::string bars(const std::vector<line>& runs) {
-  constexpr double left = 20, wide = 800, high = 22, step = 52, top = 50;
+}  // namespace
+
+std::string bars_of(const std::vector<line>& runs) {
+  constexpr double left = 20, wide = 1000, high = 22, step = 52, top = 50;
   double longest = 0;
   for (const line& l : runs) longest = std::max(longest, total_of(l));
   std::string body;
@@ -64,8 +66,6 @@ std::string bars(const std::vector<line>& runs) {
   return tobi_plot::document(left * 2 + wide, y, body);
 }
 
-}  // namespace
-
 std::string global_memory_of(const std::vector<line>& lines) {
   std::vector<line> with_times;
   std::string table =
@@ -88,7 +88,7 @@ std::string global_memory_of(const std::vector<line>& lines) {
     if (l.contains(phases_at) && l.at(phases_at).is_object()) with_times.push_back(l);
   }
   if (!any) return "";
-  return table + "</table>\n" + (with_times.empty() ? "" : bars(with_times));
+  return table + "</table>\n" + (with_times.empty() ? "" : bars_of(with_times));
 }
 
 }  // namespace tobi_report

@@ -26,6 +26,7 @@ struct arguments {
   std::string html, papers;
   std::vector<std::string> svg;  // names and files, in turn
   bool json = false;
+  bool complete = false;
 };
 
 arguments parse(int argc, char** argv) {
@@ -39,7 +40,8 @@ arguments parse(int argc, char** argv) {
   app.add_option("--svg", a.svg, "NAME FILE: write one figure of the first trace; NAME is one of " + names)
       ->type_name("NAME FILE")
       ->expected(2);
-  app.add_option("--papers", a.papers, "the papers' numbers (tools/report/papers.json), to compare ours with");
+  app.add_option("--papers", a.papers, "the papers' numbers (tools/report/papers.json), to stand beside ours");
+  app.add_flag("--complete", a.complete, "fail where a result that --papers asks for is in none of the files");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
@@ -48,6 +50,7 @@ arguments parse(int argc, char** argv) {
     refuse(e.what());
   }
   if (a.files.empty()) refuse("name a trace or a file of --json lines first");
+  if (a.complete && a.papers.empty()) refuse("--complete means nothing without --papers");
   if (!a.svg.empty() && std::find(figure_names.begin(), figure_names.end(), a.svg[0]) == figure_names.end()) {
     refuse(a.svg[0] + " is not one of " + names);
   }
@@ -81,15 +84,22 @@ int run(const arguments& a) {
     write_or_refuse(a.svg[1], figure(a.svg[0], traces[0].read, traces[0].seen));
   }
   if (!a.html.empty()) write_or_refuse(a.html, page(traces, results, papers));
+  int status = 0;
+  if (a.complete) {
+    for (const std::string& what : not_found(a.papers, results)) {
+      std::fprintf(stderr, "tobi-report: %s: %s\n", a.papers.c_str(), what.c_str());
+      status = 1;
+    }
+  }
   if (a.json) {
     for (const line& l : results) fmt::print("{}\n", l.dump(-1, ' ', false, line::error_handler_t::replace));
-    return 0;
+    return status;
   }
   for (const traced& t : traces) print_trace(t);
   print_results({results.begin(), results.begin() + static_cast<std::ptrdiff_t>(measured)});
   print_ramp(results);
   print_comparisons(papers);
-  return 0;
+  return status;
 }
 
 }  // namespace

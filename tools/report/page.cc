@@ -30,7 +30,7 @@ std::string rows_of(const char* whose, const std::vector<compared_row>& of, cons
   return out;
 }
 
-std::string comparison_of(const comparison& c, const std::vector<traced>& traces) {
+std::string comparison_of(const comparison& c, const std::vector<traced>& traces, const std::string& measured) {
   std::vector<std::string> columns;
   for (const auto* side : {&c.paper, &c.ours}) {
     for (const compared_row& r : *side) {
@@ -43,7 +43,11 @@ std::string comparison_of(const comparison& c, const std::vector<traced>& traces
                                 escaped(c.where), escaped(c.what));
   for (const std::string& column : columns) out += "<th>" + escaped(column) + "</th>";
   out += "</tr>\n" + rows_of("paper", c.paper, columns) + rows_of("ours", c.ours, columns) + "</table>\n";
-  if (c.ours.empty()) out += "<p>Not measured in this run.</p>\n";
+  if (c.from.empty()) out += "<p>Not measured in this run.</p>\n";
+  for (const chart& one : c.curves) out += drawn(one);
+  if (!c.bars.empty()) out += bars_of(c.bars);
+  if (!c.from.empty())
+    out += "<p><em>Ours:</em> " + escaped(taken(c.from) + (measured.empty() ? "" : " On " + measured + ".")) + "</p>\n";
   if (!c.differs.empty()) out += "<p><em>What differs:</em> " + escaped(c.differs) + "</p>\n";
   for (const auto& wanted : c.figures) {
     for (const traced& t : traces) {
@@ -98,11 +102,11 @@ std::string page(const std::vector<traced>& traces, const std::vector<line>& res
       "1em}table{border-collapse:collapse;margin:1em 0}"
       "td,th{border:1px solid #ccc;padding:.25em .6em;text-align:left}td.n{text-align:right}tr.ours{background:#eef6ff}"
       "svg{max-width:100%;height:auto}\n</style></head><body>\n<h1>Tobiuo: report</h1>\n";
-  if (const std::string machine = machine_of(results); !machine.empty())
-    out += "<p>Measured on " + escaped(machine) + ".</p>\n";
+  const std::string where = measured_on(results);
+  if (!where.empty()) out += "<p>Measured on " + escaped(where) + ".</p>\n";
   if (!papers.empty()) {
     out += "<h2>Compared with the papers</h2>\n";
-    for (const comparison& c : papers) out += comparison_of(c, traces);
+    for (const comparison& c : papers) out += comparison_of(c, traces, where);
   }
   if (const std::string runs = results_of(results); !runs.empty()) out += "<h2>Runs</h2>\n" + runs;
   if (const std::string ramp = ramp_of(results); !ramp.empty()) out += "<h2>Coarse tasks</h2>\n" + ramp;

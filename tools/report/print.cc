@@ -99,7 +99,19 @@ void print_comparisons(const std::vector<comparison>& all) {
     };
     rows("paper", c.paper);
     rows("ours", c.ours);
-    if (c.ours.empty()) fmt::print("  ours   not measured\n");
+    for (const chart& one : c.curves) {
+      fmt::print("  {}: {} by {}\n", one.title, one.up.name, one.across.name);
+      const auto points = [](const char* whose, const std::vector<tobi_plot::series>& side) {
+        for (const tobi_plot::series& s : side) {
+          std::string text;
+          for (const tobi_plot::point& p : s.points) text += fmt::format(" {:.4g}:{:.4g}", p.x, p.y);
+          fmt::print("    {:<6} {}:{}\n", whose, s.name, text);
+        }
+      };
+      points("paper", one.theirs);
+      points("ours", one.ours);
+    }
+    if (c.from.empty()) fmt::print("  ours   not measured\n");
   }
 }
 

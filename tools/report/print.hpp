@@ -24,6 +24,12 @@ void print_ramp(const std::vector<line>& lines);
 std::string ramp_of(const std::vector<line>& lines);
 /// Of runs on global memory, a table and their times as stacked bars; "" where there is none.
 std::string global_memory_of(const std::vector<line>& lines);
+/// The bars alone, of runs that have such times.
+std::string bars_of(const std::vector<line>& runs);
+
+/// How large and where the runs were from which LINES come, in one sentence: workers, nodes, transports, and of each
+/// program its parameters from the least to the largest.
+std::string taken(const std::vector<line>& lines);
 /// The whole page: nothing in it refers to anything outside.
 std::string page(const std::vector<traced>& traces, const std::vector<line>& results,
                  const std::vector<comparison>& papers);

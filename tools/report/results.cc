@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <string_view>
 
 #include "tools/report/trace.hpp"
 
@@ -53,8 +54,8 @@ void read_results(const std::string& file, std::vector<line>& into) {
 }
 
 std::vector<line> medians(const std::vector<line>& lines) {
-  constexpr std::array kept{"app",       "peer",  "params", "workers",         "nodes",
-                            "transport", "sched", "deque",  "local_collection"};
+  constexpr std::array kept{"for",       "app",      "peer",  "params", "workers",          "nodes",
+                            "transport", "provider", "sched", "deque",  "local_collection", "cache_policy"};
   std::vector<std::vector<line>> groups;
   std::map<std::string, std::size_t> place;
   for (const line& l : lines) {
@@ -106,8 +107,12 @@ std::string setting_of(const line& l) {
   for (const char* name : {"transport", "sched", "deque"}) {
     const std::string value = text_of(l, name);
     if (!value.empty()) all += (all.empty() ? "" : ", ") + value;
+    const std::string provider = text_of(l, "provider");
+    if (!provider.empty() && std::string_view(name) == "transport") all += " (" + provider + ")";
   }
   if (const std::string nodes = text_of(l, "nodes"); !nodes.empty() && nodes != "1") all += ", " + nodes + " nodes";
+  if (const std::string policy = text_of(l, "cache_policy"); !policy.empty() && policy != "write_back_lazy")
+    all += ", cache " + policy;
   if (text_of(l, "local_collection") == "false") all += ", no local collection";
   if (text_of(l, "transport").find("sim") != std::string::npos) all += " (a simulated fabric)";
   return all;

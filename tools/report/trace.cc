@@ -148,7 +148,10 @@ class reader {
       const auto text = e.at("args").at("join").get<std::string>();
       std::uint64_t join = 0;
       std::from_chars(text.data(), text.data() + text.size(), join);
-      into_.joins.push_back({begin, join, name == "resume"});
+      // Found out late: it could go on since then.
+      const ns late = name == "ready" ? e.at("args").value("for_ns", ns{0}) : 0;
+      if (late < 0) refuse("has a time that is none");
+      into_.joins.push_back({begin - late, join, name == "resume"});
     }
     if (name != "steal") return;
     const json& args = e.at("args");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cilksort on global memory (SC'23, figure 1): quarters are sorted by tasks, then merged by tasks; a merge halves the
 // longer input and looks for the place in the other one. Below the cutoff a leaf checks out what it needs and is
-// serial. The figure's four sorts and two merges are two pairs here: a pair is merged as soon as it is sorted, and a
-// thief takes a half, whose bytes lie together.
+// serial. There are two shapes. The original one is the figure's: four sorts, then two merges, then one. In pairs the
+// two sorts and the merge of a half are one task: a pair is merged as soon as it is sorted, and who steals takes a
+// half, whose bytes lie together.
 #include <algorithm>
 #include <span>
 #include <tobi/checkout.hpp>
@@ -111,6 +112,11 @@ void merge(const_range one, const_range two, range into, std::size_t cutoff) {
                         [=] { merge(one_right, two_right, right, cutoff); });
 }
 
+void sort_leaf(range a) {
+  auto open = tobi::checkout(a, tobi::mode::read_write);
+  std::sort(open.begin(), open.end());
+}
+
 void sort(range a, range b, std::size_t cutoff);
 
 // A's halves are sorted, B their scratch, and merged into B.
@@ -124,14 +130,34 @@ void sort_into(range a, range b, std::size_t cutoff) {
 
 void sort(range a, range b, std::size_t cutoff) {
   if (a.size() < cutoff) {
-    auto open = tobi::checkout(a, tobi::mode::read_write);
-    std::sort(open.begin(), open.end());
+    sort_leaf(a);
     return;
   }
   const auto [a12, a34] = halves(a);
   const auto [b12, b34] = halves(b);
   tobi::parallel_invoke([a12 = a12, b12 = b12, cutoff] { sort_into(a12, b12, cutoff); },
                         [a34 = a34, b34 = b34, cutoff] { sort_into(a34, b34, cutoff); });
+  merge(b12, b34, a, cutoff);
+}
+
+// The original shape: lines 8 to 22 of the figure.
+void sort_quarters(range a, range b, std::size_t cutoff) {
+  if (a.size() < cutoff) {
+    sort_leaf(a);
+    return;
+  }
+  const auto [a12, a34] = halves(a);
+  const auto [a1, a2] = halves(a12);
+  const auto [a3, a4] = halves(a34);
+  const auto [b12, b34] = halves(b);
+  const auto [b1, b2] = halves(b12);
+  const auto [b3, b4] = halves(b34);
+  tobi::parallel_invoke([a1 = a1, b1 = b1, cutoff] { sort_quarters(a1, b1, cutoff); },
+                        [a2 = a2, b2 = b2, cutoff] { sort_quarters(a2, b2, cutoff); },
+                        [a3 = a3, b3 = b3, cutoff] { sort_quarters(a3, b3, cutoff); },
+                        [a4 = a4, b4 = b4, cutoff] { sort_quarters(a4, b4, cutoff); });
+  tobi::parallel_invoke([a1 = a1, a2 = a2, b12 = b12, cutoff] { merge(a1, a2, b12, cutoff); },
+                        [a3 = a3, a4 = a4, b34 = b34, cutoff] { merge(a3, a4, b34, cutoff); });
   merge(b12, b34, a, cutoff);
 }
 
@@ -176,7 +202,13 @@ void cilksort_fill() {
   });
 }
 
-void cilksort(std::uint64_t cutoff) { sort(the_array, the_buffer, cutoff); }
+void cilksort(cilksort_shape shape, std::uint64_t cutoff) {
+  if (shape == cilksort_shape::original) {
+    sort_quarters(the_array, the_buffer, cutoff);
+  } else {
+    sort(the_array, the_buffer, cutoff);
+  }
+}
 
 bool cilksort_sorted() {
   std::uint64_t wanted = 0;

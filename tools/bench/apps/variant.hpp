@@ -40,6 +40,9 @@ struct tree_count {
 
 struct tree;
 
+/// pairs: two sorts and their merge are a task, at each level two of them. original: four sorts, two merges, one.
+enum class cilksort_shape : std::uint8_t { pairs, original };
+
 namespace parallel {
 std::uint64_t fib(std::uint64_t n);
 std::uint64_t btc(std::uint64_t depth, std::uint64_t iter);
@@ -61,7 +64,7 @@ std::uint64_t lcs();
 /// task then calls cilksort_fill(), cilksort(), and cilksort_sorted(): whether the array is what it must be.
 void cilksort_prepare(std::uint64_t n, std::uint64_t chunk_bytes);
 void cilksort_fill();
-void cilksort(std::uint64_t cutoff);
+void cilksort(cilksort_shape shape, std::uint64_t cutoff);
 bool cilksort_sorted();
 }  // namespace parallel
 
@@ -83,7 +86,7 @@ std::uint64_t lcs();
 /// task then calls cilksort_fill(), cilksort(), and cilksort_sorted(): whether the array is what it must be.
 void cilksort_prepare(std::uint64_t n, std::uint64_t chunk_bytes);
 void cilksort_fill();
-void cilksort(std::uint64_t cutoff);
+void cilksort(cilksort_shape shape, std::uint64_t cutoff);
 bool cilksort_sorted();
 }  // namespace elided
 

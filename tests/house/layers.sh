@@ -40,8 +40,8 @@ layer() {  # NAME PATTERN FOLDER...
   nothing "$name includes what it may" "$(sources "$@" | includes | allowed "$pattern")"
 }
 layer 'examples' 'tobi/' tools/examples
-layer 'tobi-perf' 'tobi/|tools/perf/|tools/plot/|tools/samples.hpp|transports/(transport|registry|meeting).hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/perf
-layer 'tobi-info' 'tools/info/|transports/(transport|registry|meeting|route/route|decorators/wrap).hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/info
+layer 'tobi-perf' 'tobi/|tools/perf/|tools/plot/|tools/samples.hpp|transports/(transport|registry|meeting|[a-z]+/settings).hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/perf
+layer 'tobi-info' 'tools/info/|transports/(transport|registry|meeting|route/route|decorators/wrap|[a-z]+/settings).hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/info
 layer 'tobi-report' 'tools/report/|tools/plot/' tools/report
 layer 'the figures' 'tools/plot/' tools/plot
 layer 'tobi-bench' 'tobi/|tools/bench/|tools/samples.hpp|libcore/base/statistics.hpp' tools/bench

@@ -13,17 +13,18 @@
 
 #include "transports/registry.hpp"
 #include "transports/soft/amo.hpp"
+#include "transports/soft/settings.hpp"
 
 namespace {
 
 using namespace tobi::transports;
 using namespace tobi::transports::soft;
 using tobi::status;
-using tobi::base::amo_place;
+using tobi::transports::soft::amo_place;
 
 context job_of(int rank, int size, std::vector<int> nodes, amo_place place) {
   context c{rank, size, std::move(nodes), tobi::base::read_settings()};
-  c.settings.amo_server = place;
+  c.settings.of<settings>().amo_server = place;
   return c;
 }
 

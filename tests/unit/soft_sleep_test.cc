@@ -15,6 +15,7 @@
 #include "transports/decorators/decorator.hpp"
 #include "transports/registry.hpp"
 #include "transports/soft/amo.hpp"
+#include "transports/soft/settings.hpp"
 
 namespace {
 
@@ -86,7 +87,7 @@ std::unique_ptr<transport> behind_a_door(const context& where) {
 
 TEST(soft_sleep, a_request_that_the_question_lets_in_is_served_before_the_sleep) {
   tobi::base::settings in_force = tobi::base::read_settings();
-  in_force.amo_server = tobi::base::amo_place::inline_;
+  in_force.of<soft::settings>().amo_server = soft::amo_place::inline_;
   std::array<std::unique_ptr<transport>, 2> worker;
   std::vector<std::string> addresses;
   for (int r = 0; r < 2; ++r) {

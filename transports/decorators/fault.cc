@@ -21,6 +21,7 @@
 #include "libcore/base/rng.hpp"
 #include "libcore/base/text.hpp"
 #include "transports/decorators/decorator.hpp"
+#include "transports/decorators/settings.hpp"
 
 namespace tobi::transports::decorators {
 
@@ -66,10 +67,10 @@ bool read_fault(std::string_view item, plan& p) noexcept {
          number(item.substr(at + 1), never - 1, p.lost_after);
 }
 
-std::string read_plan(const base::settings& in_force, plan& p) {
-  for (const std::string_view item : base::items(in_force.fault)) {
+std::string read_plan(const std::string& list, plan& p) {
+  for (const std::string_view item : base::items(list)) {
     if (!read_fault(item, p)) {
-      return "TOBI_FAULT=" + in_force.fault + " has \"" + std::string(item) + "\", which is not one of " + good_faults;
+      return "TOBI_FAULT=" + list + " has \"" + std::string(item) + "\", which is not one of " + good_faults;
     }
   }
   return "";
@@ -163,12 +164,12 @@ class fault final : public decorator {
 
 std::string check_fault(const base::settings& in_force) {
   plan ignored;
-  return read_plan(in_force, ignored);
+  return read_plan(in_force.of<settings>().fault, ignored);
 }
 
 std::unique_ptr<transport> make_fault(std::unique_ptr<transport> inner, const context& where) {
   plan wanted;
-  (void)read_plan(where.settings, wanted);  // wrap() has checked it
+  (void)read_plan(where.settings.of<settings>().fault, wanted);  // wrap() has checked it
   return std::make_unique<fault>(std::move(inner), where, wanted);
 }
 

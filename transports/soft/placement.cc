@@ -37,9 +37,9 @@ std::vector<int> last_of_each_node(const context& where) {
 
 }  // namespace
 
-placement::placement(const context& where) : place_(where.settings.amo_server), size_(where.size) {
+placement::placement(const context& where) : place_(where.settings.of<settings>().amo_server), size_(where.size) {
   // Whoever makes a transport without atomics has found that native ones are not to be had.
-  if (!by_node() && !by_thread()) place_ = base::amo_place::inline_;
+  if (!by_node() && !by_thread()) place_ = amo_place::inline_;
   if (by_node()) server_ = last_of_each_node(where);
 }
 

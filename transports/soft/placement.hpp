@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "transports/soft/settings.hpp"
 #include "transports/transport.hpp"
 
 namespace tobi::transports::soft {
@@ -30,8 +31,8 @@ class placement {
   /// Whether RANK is there for that alone.
   [[nodiscard]] bool serves_only(int rank) const noexcept { return by_node() && is_server(rank); }
   /// A server whose memory is not the target's own maps it: the target's registrations must be published.
-  [[nodiscard]] bool by_node() const noexcept { return place_ == base::amo_place::worker; }
-  [[nodiscard]] bool by_thread() const noexcept { return place_ == base::amo_place::thread; }
+  [[nodiscard]] bool by_node() const noexcept { return place_ == amo_place::worker; }
+  [[nodiscard]] bool by_thread() const noexcept { return place_ == amo_place::thread; }
   /// Whether the target may compute for ever and its atomics are executed all the same.
   [[nodiscard]] bool passive() const noexcept { return by_node() || by_thread(); }
 
@@ -47,7 +48,7 @@ class placement {
  private:
   [[nodiscard]] static context doubled(context where);
 
-  base::amo_place place_;
+  amo_place place_;
   int size_;
   std::vector<int> server_;  // of each rank, by_node() only
 };

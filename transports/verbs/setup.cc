@@ -12,6 +12,8 @@
 #include "transports/host_atomics.hpp"
 #include "transports/meeting.hpp"
 #include "transports/soft/amo.hpp"
+#include "transports/soft/settings.hpp"
+#include "transports/verbs/settings.hpp"
 #include "transports/verbs/verbs.hpp"
 
 namespace tobi::transports::verbs {
@@ -57,7 +59,8 @@ std::string unusable(const context& where) { return open_best(where).error; }
 std::unique_ptr<transport> create(const context& where) {
   opened device = open_best(where);
   if (device.device == nullptr) base::fatal("verbs cannot be used: " + device.error + ".", base::exit_usage);
-  if (device.attributes.atomic_cap != IBV_ATOMIC_NONE && where.settings.amo_server <= base::amo_place::native) {
+  if (device.attributes.atomic_cap != IBV_ATOMIC_NONE &&
+      where.settings.of<soft::settings>().amo_server <= soft::amo_place::native) {
     return std::make_unique<verbs_transport>(where, std::move(device));
   }
   device.device.reset();
@@ -69,7 +72,7 @@ std::unique_ptr<transport> create(const context& where) {
 verbs_transport::verbs_transport(const context& where, opened device)
     : rank_(where.rank),
       size_(where.size),
-      most_links_(static_cast<std::size_t>(where.settings.verbs_connections)),
+      most_links_(static_cast<std::size_t>(where.settings.of<settings>().connections)),
       device_(std::move(device)),
       slot_memory_(chains * chain_most * slot_bytes),
       links_(static_cast<std::size_t>(where.size)),

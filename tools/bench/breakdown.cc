@@ -39,7 +39,7 @@ std::uint64_t halves(std::uint64_t pairs) {
 int measure_one(const arguments& a, const char* deque) {
   setenv("TOBI_DEQUE", deque, 1);
   tobi::runtime rt(tobi::options{.workers = a.workers == 0 ? 2 : a.workers});
-  const std::uint64_t pairs = a.n;
+  const std::uint64_t pairs = a.breakdown.pairs;
   (void)tobi::run([] { return halves(200); });
   rt.reset_stats();
   const std::uint64_t got = tobi::run([=] { return halves(pairs); });

@@ -189,15 +189,14 @@ void job::exchange() {
 // and choose none.
 std::vector<int> job::distances() const {
   constexpr int nobody = -1;
-  const auto self = static_cast<std::size_t>(rank());
-  std::vector<int> levels(nodes_.size(), 0);
-  for (std::size_t r = 0; r < levels.size(); ++r) {
-    if (serves_only() || transport_->serves_only(static_cast<int>(r))) {
+  base::per_rank<int> levels(size());
+  for (int r = 0; r < size(); ++r) {
+    if (serves_only() || transport_->serves_only(r)) {
       levels[r] = nobody;
-    } else if (nodes_[r] != nodes_[self]) {
+    } else if (nodes_[r] != nodes_[rank()]) {
       levels[r] = tasks::victims::far_level;
     } else if (core_.os_cpu >= 0) {
-      const arch::core theirs = card_from(bootstrap_->get(static_cast<int>(r), "card")).core;
+      const arch::core theirs = card_from(bootstrap_->get(r, "card")).core;
       if (theirs.os_cpu >= 0) levels[r] = arch::distance(core_, theirs);
     }
   }

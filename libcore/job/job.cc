@@ -60,7 +60,7 @@ job::job(const options& chosen) : settings_(first_settings()) {
   check_ranks(rank(), size());
   // Before anything runs: a job of hours must not end with a file that never could be written.
   if (!settings_.trace.empty() && rank() == 0) job_trace::check_writable(settings_.trace);
-  nodes_ = find_nodes();
+  nodes_ = base::per_rank<int>(find_nodes());
   hosts_.assign(bootstrap_->nodes().begin(), bootstrap_->nodes().end());
   const transports::context where{rank(), size(), nodes_, settings_};
   const std::string chosen_here = choose_transport(where);
@@ -199,8 +199,7 @@ void job::start_worker() {
   }
   std::vector<int> near;
   for (int r = 0; r < size(); ++r) {
-    if (r != rank() && nodes_[static_cast<std::size_t>(r)] == nodes_[static_cast<std::size_t>(rank())] &&
-        !transport_->serves_only(r)) {
+    if (r != rank() && nodes_[r] == nodes_[rank()] && !transport_->serves_only(r)) {
       near.push_back(r);
     }
   }

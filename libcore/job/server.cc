@@ -20,8 +20,7 @@ void job::find_servers() {
   for (int r = 0; r < size(); ++r) {
     if (!transport_->serves_only(r)) continue;
     servers_.push_back(r);
-    where += (where.empty() ? "rank " : ", rank ") + std::to_string(r) + " those of node " +
-             std::to_string(nodes_[static_cast<std::size_t>(r)]);
+    where += (where.empty() ? "rank " : ", rank ") + std::to_string(r) + " those of node " + std::to_string(nodes_[r]);
   }
   if (rank() != 0 || settings_.of<soft::settings>().amo_server != soft::amo_place::worker) return;
   if (servers_.empty()) {

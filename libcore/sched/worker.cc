@@ -66,10 +66,7 @@ void worker::start(const worker_parts& parts) {
   idler_.start(parts_, work);
   if (sched_->moves_tasks()) thread_.frames_lie(region_.low(), region_.bytes());
   // Rung for good, every fork reaches on_fork. A transport that moves by itself does not need that.
-  if (parts.count_forks || parts.debug_migrate || poller_.must_poll()) {
-    auto* bells = reinterpret_cast<std::uint8_t*>(&parts.window->doorbell);
-    bells[static_cast<int>(bell::sticky)] = 1;
-  }
+  if (parts.count_forks || parts.debug_migrate || poller_.must_poll()) parts.window->bells.ring(bell::sticky);
   usual_bell_ = tobi_hot.doorbell;
   tobi_hot.doorbell = &outside_rings;
   presence_.start(parts_, work, sched_->moves_at_joins(), all_near);

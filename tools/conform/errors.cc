@@ -67,7 +67,7 @@ std::string a_chain_too_long_is_invalid(stage& s) {
 
 std::string a_forged_key_is_not_attached(stage& s) {
   transports::region_id id = 0;
-  transports::region_key forged = s.keys[static_cast<std::size_t>(s.next())];
+  transports::region_key forged = s.keys[s.next()];
   for (auto& b : forged.bytes) b ^= std::byte{0x5a};
   if (s.fabric.attach(s.next(), forged, id) == status::ok) return "a forged key was attached";
   return s.fabric.attach(s.size(), s.keys[0], id) == status::invalid ? "" : "a rank that does not exist is not refused";

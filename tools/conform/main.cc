@@ -65,8 +65,7 @@ stage set_up(bootstrap::bootstrap& job, transports::transport& fabric) {
   s.move_while_waiting();
   for (int r = 0; r < job.size(); ++r) {
     transports::region_id id = 0;
-    if (fabric.attach(r, s.keys[static_cast<std::size_t>(r)], id) != status::ok)
-      base::fatal("attaching a peer's memory failed.");
+    if (fabric.attach(r, s.keys[r], id) != status::ok) base::fatal("attaching a peer's memory failed.");
     s.regions.push_back(id);
     transports::region_key theirs;
     std::memcpy(&theirs, job.get(r, "sync").data(), sizeof theirs);

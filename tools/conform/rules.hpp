@@ -46,6 +46,7 @@
 #include <vector>
 
 #include "bootstrap/bootstrap.hpp"
+#include "libcore/base/per_rank.hpp"
 #include "transports/transport.hpp"
 
 namespace tobi::conformance {
@@ -56,12 +57,12 @@ struct stage {
 
   bootstrap::bootstrap& job;
   transports::transport& fabric;
-  transports::memory memory;                   // this rank's region
-  transports::region_key key;                  // its key
-  std::vector<transports::region_key> keys;    // of all ranks
-  std::vector<transports::region_id> regions;  // of all ranks, attached here
-  std::vector<transports::region_id> sync{};   // likewise, of the words of fence()
-  std::uint64_t* arrived = nullptr;            // this rank's words of fence()
+  transports::memory memory;                      // this rank's region
+  transports::region_key key;                     // its key
+  base::per_rank<transports::region_key> keys;    // of all ranks
+  base::per_rank<transports::region_id> regions;  // of all ranks, attached here
+  base::per_rank<transports::region_id> sync{};   // likewise, of the words of fence()
+  std::uint64_t* arrived = nullptr;               // this rank's words of fence()
   std::uint64_t fences = 0;
   std::uint64_t sleeps = 0;
   std::uint64_t affordable = ~std::uint64_t{0};        // round trips in about a second
@@ -70,7 +71,7 @@ struct stage {
   [[nodiscard]] int rank() const { return job.rank(); }
   [[nodiscard]] int size() const { return job.size(); }
   [[nodiscard]] int next() const { return (rank() + 1) % size(); }  // the peer that this rank works on
-  [[nodiscard]] transports::region_id region(int r) const { return regions[static_cast<std::size_t>(r)]; }
+  [[nodiscard]] transports::region_id region(int r) const { return regions[r]; }
   [[nodiscard]] std::byte* local(std::size_t offset = 0) const { return static_cast<std::byte*>(memory.base) + offset; }
   [[nodiscard]] std::uint64_t& word(std::size_t offset) const {
     return *reinterpret_cast<std::uint64_t*>(local(offset));

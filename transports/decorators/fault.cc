@@ -18,6 +18,7 @@
 
 #include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/base/per_rank.hpp"
 #include "libcore/base/rng.hpp"
 #include "libcore/base/text.hpp"
 #include "transports/decorators/decorator.hpp"
@@ -88,7 +89,7 @@ class fault final : public decorator {
       : decorator(std::move(inner)),
         plan_(wanted),
         rng_(wanted.seed + static_cast<std::uint64_t>(where.rank) * 0x9e3779b97f4a7c15),
-        posted_at_(static_cast<std::size_t>(where.size)) {}
+        posted_at_(where.size) {}
   ~fault() override {
     for (const void* base : registered_) {
       if (is_mapped(base)) continue;
@@ -120,7 +121,7 @@ class fault final : public decorator {
     const status s = inner().flush(rank);
     if (s != status::ok) return s;
     if (plan_.again_percent != 0 && rng_.uniform(100) < plan_.again_percent) return status::again;
-    if (plan_.delay_ns != 0 && arch::now_ns() - posted_at_[static_cast<std::size_t>(rank)] < plan_.delay_ns) {
+    if (plan_.delay_ns != 0 && arch::now_ns() - posted_at_[rank] < plan_.delay_ns) {
       return status::again;
     }
     return status::ok;
@@ -148,14 +149,14 @@ class fault final : public decorator {
     if (s != status::ok) return s;
     operations_ += operations;
     if (static_cast<std::uint64_t>(rank) == plan_.lost_rank) to_lost_ += operations;
-    if (plan_.delay_ns != 0) posted_at_[static_cast<std::size_t>(rank)] = arch::now_ns();
+    if (plan_.delay_ns != 0) posted_at_[rank] = arch::now_ns();
     return s;
   }
 
   std::vector<const void*> registered_;
   plan plan_;
   base::rng rng_;
-  std::vector<std::uint64_t> posted_at_;
+  base::per_rank<std::uint64_t> posted_at_;
   std::uint64_t operations_ = 0;
   std::uint64_t to_lost_ = 0;
 };

@@ -74,7 +74,7 @@ mpi_transport::mpi_transport(const context& where)
     : rank_(where.rank),
       size_(where.size),
       slots_(slots),
-      pending_(static_cast<std::size_t>(where.size), 0),
+      pending_(where.size),
       health_(static_cast<std::size_t>(where.size), status::ok) {
   int world = 0;
   int self = 0;

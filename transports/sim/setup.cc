@@ -110,7 +110,7 @@ sim_transport::sim_transport(const context& where, const modes& chosen)
       rng_((chosen.seed + 1) * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(where.rank) * 0xd1342543de82ef95),
       replay_(replay(where.settings.of<settings>().modes, chosen)),
       memory_("sim", where.rank, where.size),
-      links_(static_cast<std::size_t>(where.size)) {
+      links_(where.size) {
   caps_.put_notify = true;
   caps_.msg_max = sizeof(std::uint64_t);
   caps_.fetch_add = caps_.compare_swap = modes_.atomics;
@@ -141,9 +141,9 @@ sim_transport::sim_transport(const context& where, const modes& chosen)
 
 sim_transport::~sim_transport() {
   base::set_fatal_note("");
-  for (std::size_t r = 0; r < links_.size(); ++r) {
+  for (int r = 0; r < size_; ++r) {
     if (links_[r].process >= 0) close(links_[r].process);
-    if (links_[r].nic != nullptr && static_cast<int>(r) != rank_) munmap(links_[r].nic, sizeof(nic_page));
+    if (links_[r].nic != nullptr && r != rank_) munmap(links_[r].nic, sizeof(nic_page));
   }
   munmap(nic_, sizeof(nic_page));
   close(nic_fd_);

@@ -11,7 +11,7 @@ namespace tobi::transports::soft {
 namespace {
 
 // The last rank of each rank's node. Rank 0, on which the program's root begins, is never the last of two.
-std::vector<int> last_of_each_node(const context& where) {
+base::per_rank<int> last_of_each_node(const context& where) {
   int nodes = 0;
   for (int r = 0; r < where.size; ++r) nodes = std::max(nodes, where.node_of(r) + 1);
   std::vector<int> last(static_cast<std::size_t>(nodes), -1);
@@ -30,7 +30,7 @@ std::vector<int> last_of_each_node(const context& where) {
                                "; start two workers or more per node (TOBI_WORKERS), or use TOBI_AMO_SERVER=thread.",
                            base::exit_usage);
   }
-  std::vector<int> server;
+  base::per_rank<int> server;
   for (int r = 0; r < where.size; ++r) server.push_back(last[static_cast<std::size_t>(where.node_of(r))]);
   return server;
 }

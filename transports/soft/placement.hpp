@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "libcore/base/per_rank.hpp"
 #include "transports/soft/settings.hpp"
 #include "transports/transport.hpp"
 
@@ -23,9 +24,7 @@ class placement {
   explicit placement(const context& where);
 
   /// The rank that executes the atomics on RANK's memory, itself or by its thread.
-  [[nodiscard]] int server_of(int rank) const noexcept {
-    return by_node() ? server_[static_cast<std::size_t>(rank)] : rank;
-  }
+  [[nodiscard]] int server_of(int rank) const noexcept { return by_node() ? server_[rank] : rank; }
   /// Whether RANK executes anybody's: then it has a board for requests.
   [[nodiscard]] bool is_server(int rank) const noexcept { return server_of(rank) == rank; }
   /// Whether RANK is there for that alone.
@@ -50,7 +49,7 @@ class placement {
 
   amo_place place_;
   int size_;
-  std::vector<int> server_;  // of each rank, by_node() only
+  base::per_rank<int> server_;  // of each rank, by_node() only
 };
 
 }  // namespace tobi::transports::soft

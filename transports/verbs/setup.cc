@@ -265,7 +265,7 @@ status verbs_transport::open_link(int rank, link& l) noexcept {
 }
 
 status verbs_transport::finish_link(int rank, link& l, const answer& a) noexcept {
-  const endpoint& peer = peers_[static_cast<std::size_t>(rank)];
+  const endpoint& peer = peers_[rank];
   const auto reads =
       std::min(static_cast<std::uint32_t>(std::max(device_.attributes.max_qp_init_rd_atom, 1)), peer.reads_answered);
   if (!to_ready_to_receive(l.qp.get(), device_, wireup_->self(), peer, a.qpn, a.psn) ||

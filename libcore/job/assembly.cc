@@ -17,7 +17,7 @@ using transports::op;
 assembly::assembly(tasks::fabric& net, assembly_words& own, const std::vector<int>& node_of,
                    std::function<void(unsigned)> wait)
     : net_(net), own_(own), offset_(net.here(&own).offset()), wait_(std::move(wait)) {
-  const bool maps = net.transport().caps().direct_map;
+  const bool maps = net.transport().caps().maps_peers;
   std::map<int, int> places;  // of the nodes that have been met
   for (int r = 0; r < net.size(); ++r) {
     const int node = maps ? node_of[static_cast<std::size_t>(r)] : r;

@@ -63,8 +63,8 @@ void job::take_core() {
   if (machine.cpu_quota > 0) cores = std::min(cores, static_cast<std::size_t>(std::ceil(machine.cpu_quota)));
   cores_here_ = static_cast<int>(cores);
   crowded_ = bootstrap_->local_peers().size() > cores;
-  workers_a_core_ = static_cast<unsigned>((bootstrap_->local_peers().size() + cores - 1) / cores);
-  bootstrap_->share_cores(workers_a_core_);
+  workers_per_core_ = static_cast<unsigned>((bootstrap_->local_peers().size() + cores - 1) / cores);
+  bootstrap_->share_cores(workers_per_core_);
   if (neighbours > machine.cores.size()) return;
 
   core_ = machine.cores[place];
@@ -182,7 +182,7 @@ void job::exchange() {
   transport_->measure(meet);
   net_ = std::make_unique<tasks::fabric>(
       *transport_, rank(), size(), segment_.control(), segment_.heap_memory().bytes,
-      [this](int r) { return card_from(bootstrap_->get(r, "card")).keys; }, workers_a_core_);
+      [this](int r) { return card_from(bootstrap_->get(r, "card")).keys; }, workers_per_core_);
 }
 
 // In levels: the cores' own on a node, where they are known, and beyond them all other nodes. Servers are no victims,

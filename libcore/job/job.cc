@@ -117,7 +117,7 @@ job::~job() {
 void job::choose_sizes() {
   constexpr std::size_t pinned_heap = 128u << 20;
   constexpr std::size_t pinned_stack = 8u << 20;
-  if (!transport_->caps().pins || (settings_.heap_given && settings_.stack_given)) return;
+  if (!transport_->caps().pins_memory || (settings_.heap_given && settings_.stack_given)) return;
   if (!settings_.heap_given) settings_.heap_bytes = pinned_heap;
   if (!settings_.stack_given) settings_.stack_bytes = pinned_stack;
   base::log(base::log_level::info, std::string(transport_->name()) + " locks the memory that it registers: a heap of " +
@@ -230,7 +230,7 @@ void job::start_worker() {
                               !serves_only(),
                               crowded_,
                               cores,
-                              workers_a_core_,
+                              workers_per_core_,
                               std::move(near)});
 }
 
@@ -264,7 +264,7 @@ void job::wait_a_little(unsigned spins) {
   } else if (spins < yielding) {
     sched_yield();
   } else {
-    transports::nap(*transport_, std::uint64_t{25'000} * workers_a_core_);
+    transports::nap(*transport_, std::uint64_t{25'000} * workers_per_core_);
   }
 }
 

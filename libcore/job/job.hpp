@@ -137,7 +137,7 @@ class job {
   std::vector<int> servers_;   // ranks that run no tasks
   base::per_rank<int> hosts_;  // of each rank: its real node, which TOBI_NODES does not change
   int cores_here_ = 1;         // of this node, for all of its workers
-  unsigned workers_a_core_ = 1;
+  unsigned workers_per_core_ = 1;
   bool crowded_ = false;  // more workers here than cores: those that wait give theirs away
 };
 

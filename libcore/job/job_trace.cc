@@ -21,7 +21,7 @@ using transports::op;
 namespace {
 
 // The narrowest of so many round trips is rarely disturbed by anything.
-constexpr std::uint64_t pings_a_measurement = 32;
+constexpr std::uint64_t pings_per_measurement = 32;
 constexpr std::uint64_t piece_events = 4096;
 
 std::string part_of(const std::string& file) { return file + ".part"; }
@@ -82,7 +82,7 @@ clock_offset job_trace::ping(int rank) {
   tasks::fabric& net = *lent_.net;
   std::vector<clock_exchange> exchanges;
   const std::atomic_ref answered(lent_.words->answer[1]);
-  for (std::uint64_t i = 0; i < pings_a_measurement; ++i) {
+  for (std::uint64_t i = 0; i < pings_per_measurement; ++i) {
     const std::uint64_t number = ++pings_;
     const op tell = op::put(net.heap(rank), lent_.words_at + offsetof(trace_words, ping), &number, 8);
     const std::uint64_t sent = tasks::tracer::now();
@@ -101,7 +101,7 @@ void job_trace::answer_pings() {
   const std::atomic_ref asked(lent_.words->ping);
   constexpr std::uint64_t at = offsetof(trace_words, answer);
   std::uint64_t seen = pings_;
-  for (std::uint64_t i = 0; i < pings_a_measurement; ++i) {
+  for (std::uint64_t i = 0; i < pings_per_measurement; ++i) {
     for (unsigned spins = 0; asked.load(std::memory_order_acquire) == seen; ++spins) lent_.turn(spins);
     seen = asked.load(std::memory_order_relaxed);
     std::uint64_t answer[2] = {tasks::tracer::now(), seen};

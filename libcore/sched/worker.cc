@@ -146,7 +146,7 @@ void worker::poll() noexcept {
 statistics worker::counted() const noexcept {
   statistics all = counts_;
   all.joins = all.forks;
-  all.copy_time =
+  all.copying_ns =
       static_cast<std::uint64_t>(arch::cycles_to_ns(counts_.steal_cycles[static_cast<std::size_t>(deque_->copying())]));
   const deque::counters shown = deque_->counts();
   all.published = shown.published - shown_before_.published;

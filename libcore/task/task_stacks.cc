@@ -28,14 +28,14 @@ task_stacks::task_stacks(std::size_t bytes, const char* setting, std::string ful
 
 namespace {
 // A chunk holds as many stacks, each with its guard below, as its size allows, and one at least.
-std::size_t stacks_a_chunk(std::size_t stack_bytes) noexcept {
+std::size_t stacks_per_chunk(std::size_t stack_bytes) noexcept {
   const std::size_t n = chunk_bytes / (stack_bytes + guard_bytes);
   return n == 0 ? 1 : n;
 }
 }  // namespace
 
 task_stacks::~task_stacks() {
-  for (std::byte* chunk : chunks_) munmap(chunk, stacks_a_chunk(bytes_) * (bytes_ + guard_bytes));
+  for (std::byte* chunk : chunks_) munmap(chunk, stacks_per_chunk(bytes_) * (bytes_ + guard_bytes));
 }
 
 std::byte* task_stacks::take() {
@@ -44,7 +44,7 @@ std::byte* task_stacks::take() {
     free_.pop_back();
     return top;
   }
-  const std::size_t n = stacks_a_chunk(bytes_);
+  const std::size_t n = stacks_per_chunk(bytes_);
   const std::size_t whole = n * (bytes_ + guard_bytes);
   const auto refused = [this, n](const char* what) {
     const std::size_t have = chunks_.empty() ? 0 : (chunks_.size() - 1) * n + made_;
@@ -67,7 +67,7 @@ std::byte* task_stacks::take() {
 bool task_stacks::is_guard(const void* address) const noexcept {
   const auto* at = static_cast<const std::byte*>(address);
   for (const std::byte* chunk : chunks_) {
-    if (at < chunk || at >= chunk + stacks_a_chunk(bytes_) * (bytes_ + guard_bytes)) continue;
+    if (at < chunk || at >= chunk + stacks_per_chunk(bytes_) * (bytes_ + guard_bytes)) continue;
     return static_cast<std::size_t>(at - chunk) % (bytes_ + guard_bytes) < guard_bytes;
   }
   return false;
@@ -75,7 +75,7 @@ bool task_stacks::is_guard(const void* address) const noexcept {
 
 std::size_t task_stacks::touched_bytes() const noexcept {
   const std::size_t page = system_page();
-  const std::size_t whole = stacks_a_chunk(bytes_) * (bytes_ + guard_bytes);
+  const std::size_t whole = stacks_per_chunk(bytes_) * (bytes_ + guard_bytes);
   std::vector<unsigned char> present(whole / page);
   std::size_t pages = 0;
   for (std::byte* chunk : chunks_) {

@@ -259,7 +259,7 @@ TEST_F(four, say_what_they_can_and_who_they_are) {
   for (const auto& w : worker_) {
     EXPECT_TRUE(w->caps().passive_amo);
     EXPECT_EQ(w->caps().scope, amo_scope::host);
-    EXPECT_FALSE(w->caps().reg_any_va) << "memory without a descriptor cannot be mapped by its server";
+    EXPECT_FALSE(w->caps().registers_any_memory) << "memory without a descriptor cannot be mapped by its server";
     static std::uint64_t anywhere[512];
     region_key key;
     EXPECT_EQ(w->register_memory({anywhere, sizeof anywhere, -1, 0}, key), status::unsupported);

@@ -70,7 +70,7 @@ void print_json(const program& what, const arguments& a, const setting& where, c
   line["verified"] = r.verified ? nlohmann::ordered_json(*r.verified) : nlohmann::ordered_json();
   line["stats"] = nullptr;
   if (r.stats) {
-    const auto seconds_in_run = [](const tobi::statistics& s) { return static_cast<double>(s.run_time) / 1e9; };
+    const auto seconds_in_run = [](const tobi::statistics& s) { return static_cast<double>(s.run_ns) / 1e9; };
     line["stats"] = stats_of(*r.stats);
     line["stats"]["global"] = global_of(r.stats->global, seconds_in_run(*r.stats) * where.workers);
     for (const tobi::statistics& s : r.each_worker) {

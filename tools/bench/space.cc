@@ -93,7 +93,7 @@ int measure_space(const arguments& a) {
                                                 {"result", result},
                                                 {"peak_stack_bytes", peak},
                                                 {"reserved_bytes", reserved},
-                                                {"iso_threads_a_worker", p.threads},
+                                                {"iso_threads_per_worker", p.threads},
                                                 {"iso_reserved_bytes", iso}}
                              .dump());
     } else {

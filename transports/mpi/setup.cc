@@ -95,7 +95,7 @@ mpi_transport::mpi_transport(const context& where)
   caps_.fetch_add = true;
   caps_.compare_swap = true;
   caps_.scope = amo_scope::domain;
-  caps_.reg_any_va = true;
+  caps_.registers_any_memory = true;
   caps_.needs_progress = true;
   int threads = MPI_THREAD_SINGLE;
   MPI_Query_thread(&threads);

@@ -79,8 +79,8 @@ void ofi_transport::cannot(const char* what, long error) const {
 ofi_transport::ofi_transport(const context& where, choice chosen)
     : rank_(where.rank), size_(where.size), nodes_(where.nodes), info_(std::move(chosen.info)) {
   open(where);
-  caps_.pins = info_->domain_attr->mr_mode & FI_MR_ALLOCATED;
-  caps_.reg_any_va = true;
+  caps_.pins_memory = info_->domain_attr->mr_mode & FI_MR_ALLOCATED;
+  caps_.registers_any_memory = true;
   caps_.inline_max = small_bytes;
   caps_.put_max = std::min<std::uint64_t>(info_->ep_attr->max_msg_size, std::uint64_t{1} << 40);
   caps_.peer_errors = false;
@@ -213,7 +213,7 @@ void ofi_transport::open_queue() {
   if (error != 0) cannot("making the completion queue", error);
   cq_.reset(queue);
   if (attr.wait_obj == FI_WAIT_FD && fi_control(&queue->fid, FI_GETWAIT, &wait_fd_) != 0) wait_fd_ = -1;
-  caps_.wait_fd = wait_fd_ >= 0;
+  caps_.has_wait_fd = wait_fd_ >= 0;
 }
 
 ofi_transport::~ofi_transport() {

@@ -49,8 +49,8 @@ route_transport::route_transport(const context& where, std::unique_ptr<transport
       far_(std::move(far)),
       caps_(far_->caps()) {
   for (int r = 0; r < size_; ++r) is_near_.push_back(where.node_of(r) == where.node_of(where.rank));
-  caps_.direct_map = true;
-  caps_.reg_any_va = false;
+  caps_.maps_peers = true;
+  caps_.registers_any_memory = false;
   caps_.any_thread = caps_.any_thread && near_->caps().any_thread;
   caps_.inline_max = std::min(caps_.inline_max, near_->caps().inline_max);
   caps_.chain_max = std::min(caps_.chain_max, near_->caps().chain_max);
@@ -75,7 +75,7 @@ void route_transport::measure(meeting& with) {
   caps_.passive_rma = far_->caps().passive_rma;
   caps_.passive_amo = far_->caps().passive_amo;
   caps_.needs_progress = far_->caps().needs_progress;
-  caps_.wait_fd = far_->caps().wait_fd;
+  caps_.has_wait_fd = far_->caps().has_wait_fd;
 }
 
 std::string route_transport::describe() const {

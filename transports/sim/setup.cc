@@ -118,7 +118,6 @@ sim_transport::sim_transport(const context& where, const modes& chosen)
   caps_.passive_rma = !modes_.manual_rma;
   caps_.passive_amo = modes_.atomics && !modes_.manual_amo;
   caps_.needs_progress = true;
-  caps_.chain = modes_.chains;
   caps_.chain_max = modes_.chains ? chain_limit : 1;
   caps_.ordered_gets = modes_.chains && modes_.ordered_gets;
   caps_.inline_max = inline_limit;

@@ -117,11 +117,10 @@ verbs_transport::verbs_transport(const context& where, opened device)
   may_reach_the_cpu_ = atomics && atomics_reach_the_cpu(context, device_.attributes);
   caps_.passive_rma = true;
   caps_.passive_amo = atomics;
-  caps_.reg_any_va = true;
-  caps_.chain = true;
+  caps_.registers_any_memory = true;
   caps_.chain_max = chain_most;
   caps_.peer_errors = true;
-  caps_.pins = true;
+  caps_.pins_memory = true;
   caps_.inline_max = small_bytes;
   caps_.put_max = device_.port_attributes.max_msg_sz;
   // One connection is to itself where a worker's own words change through the device.

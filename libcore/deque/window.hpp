@@ -22,8 +22,7 @@ namespace tobi::tasks {
 inline constexpr std::uint32_t ring = 8;
 inline constexpr std::size_t ready_words = 13;
 inline constexpr std::uint64_t index_mask = (1u << 24) - 1;
-inline constexpr std::size_t entry_unit = 16;
-inline constexpr std::size_t stack_limit = entry_unit << 23;  // 128 MiB: what 23 bits of units reach
+inline constexpr std::size_t entry_unit = 16;  // 23 bits of units reach 128 MiB, the largest TOBI_STACK_SIZE
 
 /// A word of shared memory, for the CPU's own atomics.
 inline std::atomic_ref<std::uint64_t> atomic(std::uint64_t& word) noexcept {

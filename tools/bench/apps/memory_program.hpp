@@ -49,22 +49,11 @@ struct memory_program {
   phase_result (*wrong)();
 };
 
-// Every process calls a program's prepare() before the first run; collective.
 namespace parallel {
-void uts_mem_prepare(const tree& asked);
-void gups_prepare(const gups_options& asked);
-void stream_prepare(const stream_options& asked);
-void histogram_prepare(const graph_options& asked);
-void pagerank_prepare(const graph_options& asked);
-extern const memory_program uts_mem_program, gups_program, stream_program, histogram_program, pagerank_program;
-}  // namespace parallel
+#include "tools/bench/apps/memory_programs.inc"
+}
 namespace elided {
-void uts_mem_prepare(const tree& asked);
-void gups_prepare(const gups_options& asked);
-void stream_prepare(const stream_options& asked);
-void histogram_prepare(const graph_options& asked);
-void pagerank_prepare(const graph_options& asked);
-extern const memory_program uts_mem_program, gups_program, stream_program, histogram_program, pagerank_program;
-}  // namespace elided
+#include "tools/bench/apps/memory_programs.inc"
+}
 
 }  // namespace tobi_bench

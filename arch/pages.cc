@@ -116,27 +116,27 @@ std::uint64_t available_memory(const std::string& meminfo, const cgroup_files& f
   return least;
 }
 
-std::string too_many_workers(int asked, int cores, std::size_t bytes_a_worker, std::uint64_t available_bytes) {
+std::string too_many_workers(int asked, int cores, std::size_t bytes_per_worker, std::uint64_t available_bytes) {
   const std::string subject = std::to_string(asked) + (asked == 1 ? " worker" : " workers");
   if (asked < 1) return subject + " cannot run a job; ask for 1 or more.";
-  if (asked > std::int64_t{workers_a_core_max} * cores) {
-    return subject + " are more than " + std::to_string(workers_a_core_max) + " for each of the " +
+  if (asked > std::int64_t{workers_per_core_max} * cores) {
+    return subject + " are more than " + std::to_string(workers_per_core_max) + " for each of the " +
            std::to_string(cores) + " cores that this process may use; lower TOBI_WORKERS.";
   }
   // Divided, not multiplied: the product may not fit.
-  if (available_bytes != unlimited && bytes_a_worker > available_bytes / static_cast<std::uint64_t>(asked)) {
-    return subject + " of " + megabytes(bytes_a_worker) + " each need more than the " + megabytes(available_bytes) +
+  if (available_bytes != unlimited && bytes_per_worker > available_bytes / static_cast<std::uint64_t>(asked)) {
+    return subject + " of " + megabytes(bytes_per_worker) + " each need more than the " + megabytes(available_bytes) +
            " of memory that are available; lower TOBI_WORKERS.";
   }
   return "";
 }
 
-std::string too_many_workers(int asked, int cores, std::size_t bytes_a_worker) {
-  return too_many_workers(asked, cores, bytes_a_worker, available_memory());
+std::string too_many_workers(int asked, int cores, std::size_t bytes_per_worker) {
+  return too_many_workers(asked, cores, bytes_per_worker, available_memory());
 }
 
 std::string crowded(int workers, int cores) {
-  if (workers <= std::int64_t{workers_a_core_good} * cores) return "";
+  if (workers <= std::int64_t{workers_per_core_good} * cores) return "";
   return std::to_string(workers) + " workers share " + std::to_string(cores) + (cores == 1 ? " core" : " cores") +
          ": they run in turns; one worker per core is fastest (TOBI_WORKERS).";
 }

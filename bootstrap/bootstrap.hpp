@@ -74,11 +74,11 @@ class bootstrap : public exchange {
   void while_waiting(std::function<void()> move) { move_ = std::move(move); }
   /// How many workers share a core. The more there are, the less often each of them moves while it waits: else they
   /// take the cores from those that they wait for.
-  void share_cores(unsigned workers_a_core) noexcept { workers_a_core_ = workers_a_core; }
+  void share_cores(unsigned workers_per_core) noexcept { workers_per_core_ = workers_per_core; }
 
  protected:
   std::function<void()> move_;
-  unsigned workers_a_core_ = 1;
+  unsigned workers_per_core_ = 1;
 };
 
 /// First look at a fault (SIGSEGV, SIGBUS): explains it and ends the job, or returns false because it does not know the

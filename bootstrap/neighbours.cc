@@ -26,7 +26,8 @@ std::size_t files_from(int clients) {
   return (sizeof(node_page) + static_cast<std::size_t>(clients) + unit - 1) / unit * unit;
 }
 std::size_t bytes_for(int clients) {
-  return files_from(clients) + static_cast<std::size_t>(clients) * base::left_files_a_process * sizeof(base::left_file);
+  return files_from(clients) +
+         static_cast<std::size_t>(clients) * base::left_files_per_process * sizeof(base::left_file);
 }
 
 using loss = void (*)(int client, const char* how) noexcept;

@@ -17,7 +17,7 @@ struct node_page {
   std::atomic<std::uint32_t> reported;   // somebody has said why the job ends
   std::atomic<std::uint8_t> finished[];  // of each client of the job: it needs the others no more
 };
-/// What the CLIENTS' own processes would leave behind, base::left_files_a_process each.
+/// What the CLIENTS' own processes would leave behind, base::left_files_per_process each.
 [[nodiscard]] base::left_file* files_of(node_page& page, int clients) noexcept;
 
 /// Another client of this node.

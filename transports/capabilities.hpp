@@ -17,23 +17,25 @@ struct capabilities {
   bool fetch_add = false;     // op_kind::fetch_add
   bool compare_swap = false;  // op_kind::compare_swap
   amo_scope scope = amo_scope::none;
-  bool passive_rma = false;      // puts and gets complete although the target never polls
-  bool passive_amo = false;      // atomics do
-  bool needs_progress = false;   // what was posted moves only in progress(), flush() and post() of its initiator
-  bool direct_map = false;       // map() can return a pointer
-  bool reg_any_va = false;       // any memory can be registered, not only memory with a descriptor
-  bool chain = false;            // chains longer than one operation
-  bool ordered_gets = false;     // a get of a chain reads behind the gets before it; else perhaps before them
-  bool wait_fd = false;          // wait_fd() returns a descriptor to sleep on
-  bool peer_errors = false;      // a dead peer is reported as peer_lost
-  bool pins = false;             // registered memory is locked: every page of it exists from then on
+  bool passive_rma = false;           // puts and gets complete although the target never polls
+  bool passive_amo = false;           // atomics do
+  bool needs_progress = false;        // what was posted moves only in progress(), flush() and post() of its initiator
+  bool maps_peers = false;            // map() can answer a pointer
+  bool registers_any_memory = false;  // any memory can be registered, not only memory with a descriptor
+  bool ordered_gets = false;          // a get of a chain reads behind the gets before it; else perhaps before them
+  bool has_wait_fd = false;           // wait_fd() answers a descriptor to sleep on
+  bool peer_errors = false;           // a dead peer is reported as peer_lost
+  bool pins_memory = false;           // registered memory is locked: every page of it exists from then on
   bool any_thread = true;        // calls may come from different threads of the process, one at a time; false: only
                                  // from the thread that has created it
   std::uint32_t inline_max = 0;  // puts up to this size release their buffer at once; 64 at least
   std::uint32_t chain_max = 1;   // operations in one chain
   std::uint64_t put_max = 0;     // bytes in one put or get
   std::uint32_t peers_max = 0;   // how many peers it talks to without closing connections; 0: all there are
-  std::uint32_t msg_max = 0;     // bytes that a notice carries
+  std::uint32_t msg_max = 0;     // bytes that come with a notice
+
+  /// Chains of more than one operation.
+  [[nodiscard]] bool chains() const noexcept { return chain_max > 1; }
 };
 
 }  // namespace tobi::transports

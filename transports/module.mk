@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-lib_sources += transports/registry.cc transports/probe.cc transports/nap.cc transports/host_atomics.cc transports/mpi/loader.cc transports/self/setup.cc transports/self/datapath.cc \
+lib_sources += transports/settings.cc transports/registry.cc transports/probe.cc transports/nap.cc transports/host_atomics.cc transports/mpi/loader.cc transports/self/setup.cc transports/self/datapath.cc \
                transports/shm/setup.cc transports/shm/datapath.cc transports/peer_memory.cc \
                transports/sim/setup.cc transports/sim/datapath.cc transports/sim/nic.cc transports/route/route.cc \
                transports/soft/amo.cc transports/soft/amo_server.cc transports/soft/amo_client.cc \

@@ -320,12 +320,12 @@ void watch(job_page& of, std::uint32_t member, const plan& spread) noexcept {
   of_node = spread.shared;
   if (of_node != nullptr) {
     files_of_node = files_of(*of_node, spread.clients());
-    all_files_of_node = static_cast<std::size_t>(spread.clients()) * base::left_files_a_process;
+    all_files_of_node = static_cast<std::size_t>(spread.clients()) * base::left_files_per_process;
   }
-  base::note_files_at(page->files() + member * base::left_files_a_process,
+  base::note_files_at(page->files() + member * base::left_files_per_process,
                       of_node == nullptr || member != 0
                           ? nullptr
-                          : files_of_node + static_cast<std::size_t>(own_client) * base::left_files_a_process);
+                          : files_of_node + static_cast<std::size_t>(own_client) * base::left_files_per_process);
   gethostname(host_name, sizeof host_name - 1);
   give_handlers_a_stack();
   for (const int s : faults) install(s, on_fatal, 0);

@@ -40,10 +40,10 @@ struct job_page {
 
   member* members() noexcept { return reinterpret_cast<member*>(this + 1); }
   base::left_file* files() noexcept { return reinterpret_cast<base::left_file*>(members() + size); }
-  std::size_t all_files() const noexcept { return size * base::left_files_a_process; }
+  std::size_t all_files() const noexcept { return size * base::left_files_per_process; }
   values put() noexcept { return {files() + all_files(), total}; }
   static std::size_t bytes_for(std::uint32_t size, std::uint32_t total) noexcept {
-    return sizeof(job_page) + size * (sizeof(member) + base::left_files_a_process * sizeof(base::left_file)) +
+    return sizeof(job_page) + size * (sizeof(member) + base::left_files_per_process * sizeof(base::left_file)) +
            values::bytes_for(total);
   }
 };

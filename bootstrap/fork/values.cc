@@ -11,7 +11,7 @@ void values::put(std::uint32_t rank, std::string_view key, std::span<const std::
   const std::size_t units = (sizeof(entry) + key.size() + value.size() + unit - 1) / unit;
   // Relaxed: a place of its own is all that it gives.
   const std::uint64_t before = head_.used.fetch_add(units, std::memory_order_relaxed);
-  if ((before + units) * unit > std::size_t{ranks_} * room_a_rank) {
+  if ((before + units) * unit > std::size_t{ranks_} * room_per_rank) {
     base::fatal("the bootstrap's store is full: more than 16K of values per rank.");
   }
   const auto place = static_cast<std::uint32_t>(before + 1);

@@ -20,7 +20,7 @@ class values {
  public:
   /// Bytes of shared memory that RANKS need, most of which are never touched.
   [[nodiscard]] static std::size_t bytes_for(std::uint32_t ranks) noexcept {
-    return sizeof(head) + sizeof(word) + ranks * (sizeof(word) + room_a_rank);
+    return sizeof(head) + sizeof(word) + ranks * (sizeof(word) + room_per_rank);
   }
   /// AT: zeroed memory, shared by all that use it.
   values(void* at, std::uint32_t ranks) noexcept : head_(*static_cast<head*>(at)), ranks_(ranks) {}
@@ -40,7 +40,7 @@ class values {
   void add(std::span<const std::byte> collected);
 
  private:
-  static constexpr std::size_t room_a_rank = 16 * 1024;
+  static constexpr std::size_t room_per_rank = 16 * 1024;
   static constexpr std::size_t unit = 8;  // places are counted in these, from 1 on: 32 bits name 32 GB
   using word = std::atomic<std::uint32_t>;
   struct head {

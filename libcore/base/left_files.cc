@@ -21,7 +21,7 @@ void note_files_at(left_file* a, left_file* b) noexcept {
 void note_file(std::string_view path) noexcept {
   if (path.size() >= sizeof left_file::path) return;
   for (left_file* const files : noted_at) {
-    for (std::size_t i = 0; files != nullptr && i < left_files_a_process; ++i) {
+    for (std::size_t i = 0; files != nullptr && i < left_files_per_process; ++i) {
       left_file& f = files[i];
       if (f.noted.load(std::memory_order_relaxed) != 0) continue;
       f.path[path.copy(f.path, path.size())] = '\0';
@@ -33,7 +33,7 @@ void note_file(std::string_view path) noexcept {
 
 void forget_file(std::string_view path) noexcept {
   for (left_file* const files : noted_at) {
-    for (std::size_t i = 0; files != nullptr && i < left_files_a_process; ++i) {
+    for (std::size_t i = 0; files != nullptr && i < left_files_per_process; ++i) {
       if (files[i].noted.load(std::memory_order_relaxed) != 0 && path == files[i].path) {
         files[i].noted.store(0, std::memory_order_relaxed);
       }

@@ -16,9 +16,9 @@ struct left_file {
   std::atomic<std::uint32_t> noted;  // 1: there is a path
   char path[60];
 };
-inline constexpr std::size_t left_files_a_process = 2;
+inline constexpr std::size_t left_files_per_process = 2;
 
-/// From now on this process notes its files at A, which has left_files_a_process of them, and at B too unless it is
+/// From now on this process notes its files at A, which has left_files_per_process of them, and at B too unless it is
 /// null.
 void note_files_at(left_file* a, left_file* b) noexcept;
 /// PATH is this process's now. One that is too long, or too many, is not noted, and stays when this process is killed.

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a row of the table of settings may be: where its value goes, which values are good, and how it is written. Text,
-// checks and what people read of a range come from the same numbers.
+// checks and what people read of a range come from the same numbers. A folder above declares rows of its own
+// (transports/verbs/settings.hpp): constants, so no order of initialization matters.
 #pragma once
 
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -17,10 +20,39 @@
 
 namespace tobi::base {
 
+template <class>
+struct member;
+template <class Group, class T>
+struct member<T Group::*> {
+  using group = Group;
+  using type = T;
+};
+
+template <auto Field, class Settings>
+[[nodiscard]] auto& value_in(Settings& all) {
+  using group = typename member<decltype(Field)>::group;
+  if constexpr (std::is_same_v<group, settings>) {
+    return all.*Field;
+  } else {
+    return all.template of<group>().*Field;
+  }
+}
+
+/// Where a value is.
+template <class T>
+struct place {
+  T& (*in)(settings&) = nullptr;
+  const T& (*of)(const settings&) = nullptr;
+};
+/// The place of a field of `settings`, or of a folder's own struct: field<&verbs::settings::port>.
+template <auto Field>
+inline constexpr place<typename member<decltype(Field)>::type> field{value_in<Field, settings>,
+                                                                     value_in<Field, const settings>};
+
 /// From LOW to HIGH. What is below LOW is the default, which has WORDS instead of a number.
 template <class T>
 struct number {
-  T settings::*field;
+  place<T> at;
   T low, high;
   std::string_view words = "";
 
@@ -33,11 +65,12 @@ struct number {
     T n = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
     if (error != std::errc{} || end != text.data() + text.size() || n < low || n > high) return false;
-    into.*field = n;
+    at.in(into) = n;
     return true;
   }
   [[nodiscard]] std::string write(const settings& from) const {
-    return from.*field < low ? std::string(words) : std::to_string(from.*field);
+    const T n = at.of(from);
+    return n < low ? std::string(words) : std::to_string(n);
   }
 };
 
@@ -47,10 +80,10 @@ enum class sized : std::uint8_t { bytes, blocks, forks };
 /// From LOW to HIGH, with K, M, G. GIVEN becomes true where the user has chosen; it is rounded up to a multiple of
 /// UNIT.
 struct size {
-  std::size_t settings::*field;
+  place<std::size_t> at;
   std::size_t low, high;
   sized what = sized::bytes;
-  bool settings::*given = nullptr;
+  place<bool> given{};
   std::size_t unit = 1;
 
   [[nodiscard]] std::string_view type() const { return what == sized::forks ? "integer" : "size"; }
@@ -64,41 +97,56 @@ struct size {
     std::uint64_t n = 0;
     if (!parse_size(text, n) || n < low || n > high) return false;
     if (what == sized::blocks && (n & (n - 1)) != 0) return false;
-    into.*field = (n + unit - 1) / unit * unit;
-    if (given != nullptr) into.*given = true;
+    at.in(into) = (n + unit - 1) / unit * unit;
+    if (given.in != nullptr) given.in(into) = true;
     return true;
   }
-  [[nodiscard]] std::string write(const settings& from) const { return format_size(from.*field); }
+  [[nodiscard]] std::string write(const settings& from) const { return format_size(at.of(from)); }
 };
 
-/// One of the names, each with its value. The first name of a value is the one that is written.
-template <class T>
+/// The names of a type's values. The first name of a value is the one that is written.
+template <class T, std::size_t N>
+using value_names = std::array<std::pair<std::string_view, T>, N>;
+inline constexpr value_names<bool, 6> flag_names{
+    {{"0", false}, {"1", true}, {"off", false}, {"on", true}, {"false", false}, {"true", true}}};
+
+/// One of names: choice_of<&settings::deque, deque_names>. The type of the value is known to these functions alone.
 struct choice {
-  T settings::*field;
-  std::span<const std::pair<std::string_view, T>> names;
+  bool is_flag;
+  bool (*read_name)(std::string_view text, settings& into);
+  std::string_view (*name_in)(const settings& from);
+  std::string (*all_names)(std::string_view between);
 
-  [[nodiscard]] std::string_view type() const { return std::is_same_v<T, bool> ? "flag" : "choice"; }
-  [[nodiscard]] std::string choices() const { return joined(names, &std::pair<std::string_view, T>::first, "|"); }
-  [[nodiscard]] std::string wanted() const { return "one of " + joined(names, &std::pair<std::string_view, T>::first); }
-  [[nodiscard]] bool read(std::string_view text, settings& into) const {
-    for (const auto& [name, value] : names) {
-      if (text != name) continue;
-      into.*field = value;
-      return true;
-    }
-    return false;
-  }
-  [[nodiscard]] std::string write(const settings& from) const {
-    for (const auto& [name, value] : names) {
-      if (value == from.*field) return std::string(name);
-    }
-    return "";
-  }
+  [[nodiscard]] std::string_view type() const { return is_flag ? "flag" : "choice"; }
+  [[nodiscard]] std::string choices() const { return all_names("|"); }
+  [[nodiscard]] std::string wanted() const { return "one of " + all_names(", "); }
+  [[nodiscard]] bool read(std::string_view text, settings& into) const { return read_name(text, into); }
+  [[nodiscard]] std::string write(const settings& from) const { return std::string(name_in(from)); }
 };
+template <auto Field, const auto& Names>
+inline constexpr choice choice_of{std::is_same_v<typename member<decltype(Field)>::type, bool>,
+                                  [](std::string_view text, settings& into) {
+                                    for (const auto& [name, value] : Names) {
+                                      if (text != name) continue;
+                                      value_in<Field>(into) = value;
+                                      return true;
+                                    }
+                                    return false;
+                                  },
+                                  [](const settings& from) {
+                                    for (const auto& [name, value] : Names) {
+                                      if (value == value_in<Field>(from)) return name;
+                                    }
+                                    return std::string_view();
+                                  },
+                                  [](std::string_view between) {
+                                    return joined(
+                                        Names, [](const auto& named) { return named.first; }, between);
+                                  }};
 
 /// One of a list "auto|a|b", kept as its name.
 struct one_of {
-  std::string settings::*field;
+  place<std::string> at;
   std::string_view list;
 
   [[nodiscard]] std::string_view type() const { return "choice"; }
@@ -107,18 +155,18 @@ struct one_of {
   [[nodiscard]] bool read(std::string_view text, settings& into) const {
     for (const std::string_view name : split(list, '|')) {
       if (text != name) continue;
-      into.*field = text;
+      at.in(into) = text;
       return true;
     }
     return false;
   }
-  [[nodiscard]] std::string write(const settings& from) const { return from.*field; }
+  [[nodiscard]] std::string write(const settings& from) const { return at.of(from); }
 };
 
 /// Any text: another part of the program knows what is good. NEEDED is what it is called where it must not be empty;
 /// WORDS what is written where it is.
 struct name {
-  std::string settings::*field;
+  place<std::string> at;
   std::string_view needed = "";
   std::string_view words = "";
 
@@ -127,17 +175,16 @@ struct name {
   [[nodiscard]] std::string wanted() const { return std::string(needed); }
   [[nodiscard]] bool read(std::string_view text, settings& into) const {
     if (text.empty() && !needed.empty()) return false;
-    into.*field = text;
+    at.in(into) = text;
     return true;
   }
   [[nodiscard]] std::string write(const settings& from) const {
-    return (from.*field).empty() ? std::string(words) : from.*field;
+    const std::string& text = at.of(from);
+    return text.empty() ? std::string(words) : text;
   }
 };
 
-using setting_rule = std::variant<number<int>, number<std::uint64_t>, size, one_of, name, choice<bool>,
-                                  choice<deque_kind>, choice<sched_kind>, choice<victim_policy>, choice<cache_policy>,
-                                  choice<pin_policy>, choice<progress_mode>, choice<amo_place>, choice<log_level>>;
+using setting_rule = std::variant<number<int>, number<std::uint64_t>, size, one_of, name, choice>;
 
 struct setting {
   std::string_view name;
@@ -160,5 +207,9 @@ struct setting {
     return std::visit([&](const auto& r) { return r.write(from); }, rule);
   }
 };
+
+/// The rows of the folders above, a list of each. This room declares what it calls, and transports/settings.cc has it:
+/// a program without it is not linked.
+[[nodiscard]] std::span<const std::span<const setting>> settings_above() noexcept;
 
 }  // namespace tobi::base

@@ -24,131 +24,95 @@ constexpr std::size_t mib = 1024 * kib;
 constexpr std::size_t gib = 1024 * mib;
 constexpr std::size_t stack_unit = 64 * kib;
 
-template <class T, std::size_t N>
-using names = std::array<std::pair<std::string_view, T>, N>;
-
-constexpr names<deque_kind, 2> deque_names{{{"steal_word", deque_kind::steal_word}, {"the", deque_kind::the}}};
-constexpr names<sched_kind, 4> sched_names{{{"continuation_greedy", sched_kind::continuation_greedy},
-                                            {"continuation_stalling", sched_kind::continuation_stalling},
-                                            {"child_full", sched_kind::child_full},
-                                            {"child_rtc", sched_kind::child_rtc}}};
-constexpr names<victim_policy, 2> victim_names{{{"near", victim_policy::near}, {"uniform", victim_policy::uniform}}};
-constexpr names<cache_policy, 4> cache_names{{{"none", cache_policy::none},
-                                              {"write_through", cache_policy::write_through},
-                                              {"write_back", cache_policy::write_back},
-                                              {"write_back_lazy", cache_policy::write_back_lazy}}};
-constexpr names<pin_policy, 2> pin_names{{{"auto", pin_policy::automatic}, {"none", pin_policy::none}}};
-constexpr names<progress_mode, 3> progress_names{
-    {{"auto", progress_mode::automatic}, {"manual", progress_mode::manual}, {"thread", progress_mode::thread}}};
-constexpr names<amo_place, 5> amo_names{{{"auto", amo_place::automatic},
-                                         {"native", amo_place::native},
-                                         {"inline", amo_place::inline_},
-                                         {"thread", amo_place::thread},
-                                         {"worker", amo_place::worker}}};
-constexpr names<bool, 6> flag_names{
-    {{"0", false}, {"1", true}, {"off", false}, {"on", true}, {"false", false}, {"true", true}}};
-constexpr names<log_level, 5> level_names{{{"error", log_level::error},
-                                           {"warn", log_level::warn},
-                                           {"info", log_level::info},
-                                           {"debug", log_level::debug},
-                                           {"trace", log_level::trace}}};
-
-template <class T, std::size_t N>
-constexpr choice<T> choice_of(T settings::*field, const names<T, N>& all) {
-  return {field, all};
-}
+constexpr value_names<deque_kind, 2> deque_names{{{"steal_word", deque_kind::steal_word}, {"the", deque_kind::the}}};
+constexpr value_names<sched_kind, 4> sched_names{{{"continuation_greedy", sched_kind::continuation_greedy},
+                                                  {"continuation_stalling", sched_kind::continuation_stalling},
+                                                  {"child_full", sched_kind::child_full},
+                                                  {"child_rtc", sched_kind::child_rtc}}};
+constexpr value_names<victim_policy, 2> victim_names{
+    {{"near", victim_policy::near}, {"uniform", victim_policy::uniform}}};
+constexpr value_names<cache_policy, 4> cache_names{{{"none", cache_policy::none},
+                                                    {"write_through", cache_policy::write_through},
+                                                    {"write_back", cache_policy::write_back},
+                                                    {"write_back_lazy", cache_policy::write_back_lazy}}};
+constexpr value_names<pin_policy, 2> pin_names{{{"auto", pin_policy::automatic}, {"none", pin_policy::none}}};
+constexpr value_names<log_level, 5> level_names{{{"error", log_level::error},
+                                                 {"warn", log_level::warn},
+                                                 {"info", log_level::info},
+                                                 {"debug", log_level::debug},
+                                                 {"trace", log_level::trace}}};
 
 // Given is also what decides whether a task can run somewhere (how deeply it may nest, how much it may check out): it
 // must not depend on where it runs. Offered is what names a part of a machine.
-constexpr setting table[] = {
-    {"TOBI_WORKERS", agreement::offered, number<int>{&settings::workers, 1, 65535, "one per core"},
+constexpr setting own_table[] = {
+    {"TOBI_WORKERS", agreement::offered, number<int>{field<&settings::workers>, 1, 65535, "one a core"},
      "how many worker processes to run on this machine"},
     // The registry of transports knows the names, and checks this one when a job starts.
     {"TOBI_TRANSPORT", agreement::given,
-     name{&settings::transport, "auto or the name of a transport (tobi-info lists them)"},
+     name{field<&settings::transport>, "auto or the name of a transport (tobi-info lists them)"},
      "what moves the bytes between workers"},
-    {"TOBI_NODES", agreement::given, number<int>{&settings::nodes, 1, 65535, "as they are"},
-     "treat this machine's workers as this many nodes, with the network between them"},
-    {"TOBI_BOOTSTRAP", agreement::own, one_of{&settings::bootstrap, "auto|fork|pmix|mpi"},
-     "what says which processes are in the job"},
-    {"TOBI_WRAP", agreement::offered, name{&settings::wrap},
-     "decorators around the transport: stats, trace, fault, with commas between"},
-    {"TOBI_FAULT", agreement::offered, name{&settings::fault},
-     "what the decorator fault does, such as again=N, delay=US, lose=RANK@N, with commas between"},
-    {"TOBI_OFI_PROVIDER", agreement::given, name{&settings::ofi_provider, "", "the best that can serve"},
-     "libfabric provider, such as tcp or verbs;ofi_rxm (tobi-info lists them)"},
-    {"TOBI_OFI_DOMAIN", agreement::offered, name{&settings::ofi_domain, "", "the provider's first"},
-     "the provider's domain, such as eth0 or mlx5_0; a list is dealt to the ranks in turn"},
-    {"TOBI_OFI_PROGRESS", agreement::given, choice_of(&settings::ofi_progress, progress_names),
-     "what moves a provider that was measured not to move by itself; manual: workers, without a measurement"},
-    {"TOBI_AMO_SERVER", agreement::given, choice_of(&settings::amo_server, amo_names),
-     "what executes atomics: the fabric (native), the target's worker, a thread of it, or one worker of each node"},
-    {"TOBI_VERBS_DEVICE", agreement::offered, name{&settings::verbs_device, "", "the nearest usable one"},
-     "RDMA device, such as mlx5_0 (tobi-info lists them)"},
-    {"TOBI_VERBS_PORT", agreement::offered, number<int>{&settings::verbs_port, 1, 255, "the first active one"},
-     "port of the RDMA device"},
-    {"TOBI_VERBS_GID_INDEX", agreement::offered, number<int>{&settings::verbs_gid_index, 0, 255, "RoCE v2, IPv4 first"},
-     "index in the port's table of addresses (GIDs)"},
-    {"TOBI_VERBS_SL", agreement::offered, number<int>{&settings::verbs_sl, 0, 15},
-     "InfiniBand service level of the packets, where the fabric's routing wants one"},
-    {"TOBI_VERBS_TRAFFIC_CLASS", agreement::offered, number<int>{&settings::verbs_traffic_class, 0, 255},
-     "traffic class of packets with a global header (RoCE): 4 x DSCP"},
-    {"TOBI_VERBS_PKEY_INDEX", agreement::offered, number<int>{&settings::verbs_pkey_index, 0, 65535},
-     "index in the port's table of partition keys"},
-    {"TOBI_VERBS_CONNECTIONS", agreement::offered, number<int>{&settings::verbs_connections, 1, 65535},
-     "queue pairs that a worker opens before it closes old ones"},
-    {"TOBI_MPI", agreement::given, one_of{&settings::mpi, "auto|openmpi|mpich"},
+    {"TOBI_NODES", agreement::given, number<int>{field<&settings::nodes>, 1, 65535, "as they are"},
+     "treat this machine's workers as so many nodes, with the network between them"},
+    {"TOBI_BOOTSTRAP", agreement::own, one_of{field<&settings::bootstrap>, "auto|fork|pmix|mpi"},
+     "who says which processes are in the job"},
+    {"TOBI_MPI", agreement::given, one_of{field<&settings::mpi>, "auto|openmpi|mpich"},
      "which MPI library's launcher has started this program"},
-    {"TOBI_SIM", agreement::given, name{&settings::sim},
-     "modes of the simulated transport, such as manual,depth1,nochain (sim.hpp has them)"},
-    {"TOBI_SIM_SEED", agreement::given,
-     number<std::uint64_t>{&settings::sim_seed, 0, std::numeric_limits<std::uint64_t>::max()},
-     "seed of the simulated transport"},
-    {"TOBI_SCHED", agreement::given, choice_of(&settings::sched, sched_names),
+    {"TOBI_SCHED", agreement::given, choice_of<&settings::sched, sched_names>,
      "what is stolen (continuations or children), and what a join does that must wait"},
-    {"TOBI_DEQUE", agreement::given, choice_of(&settings::deque, deque_names),
+    {"TOBI_DEQUE", agreement::given, choice_of<&settings::deque, deque_names>,
      "the protocol between victim and thieves"},
-    {"TOBI_VICTIMS", agreement::offered, choice_of(&settings::victims, victim_names),
-     "which workers an idle one asks for work: near ones more often, or all alike"},
+    {"TOBI_VICTIMS", agreement::offered, choice_of<&settings::victims, victim_names>,
+     "whom an idle worker asks for work: near workers more often, or all alike"},
     {"TOBI_STACK_SIZE", agreement::given,
-     size{&settings::stack_bytes, stack_unit, 128 * mib, sized::bytes, &settings::stack_given, stack_unit},
+     size{field<&settings::stack_bytes>, stack_unit, 128 * mib, sized::bytes, field<&settings::stack_given>,
+          stack_unit},
      "a worker's uni-address region, the stacks of its nested tasks; rounded up to 64K"},
-    {"TOBI_TASK_STACK_SIZE", agreement::given, size{&settings::task_stack_bytes, 16 * kib, gib},
+    {"TOBI_TASK_STACK_SIZE", agreement::given, size{field<&settings::task_stack_bytes>, 16 * kib, gib},
      "stack of each task that has begun, with TOBI_SCHED=child_full"},
     {"TOBI_HEAP_SIZE", agreement::given,
-     size{&settings::heap_bytes, 16 * mib, 64 * gib, sized::bytes, &settings::heap_given},
+     size{field<&settings::heap_bytes>, 16 * mib, 64 * gib, sized::bytes, field<&settings::heap_given>},
      "a worker's registered heap: address space, memory when it is used"},
-    {"TOBI_DEQUE_SIZE", agreement::given, size{&settings::deque_entries, 256, 16 * mib, sized::forks},
+    {"TOBI_DEQUE_SIZE", agreement::given, size{field<&settings::deque_entries>, 256, 16 * mib, sized::forks},
      "how many forks may be nested on one worker"},
-    {"TOBI_LOCAL_COLLECTION", agreement::given, choice_of(&settings::local_collection, flag_names),
+    {"TOBI_LOCAL_COLLECTION", agreement::given, choice_of<&settings::local_collection, flag_names>,
      "the owner finds what others have freed; 0: they take a lock and put it into its queue"},
-    {"TOBI_CACHE_POLICY", agreement::given, choice_of(&settings::caching, cache_names),
+    {"TOBI_CACHE_POLICY", agreement::given, choice_of<&settings::caching, cache_names>,
      "when what a task wrote to global memory of other nodes goes there"},
-    {"TOBI_CACHE_SIZE", agreement::given, size{&settings::cache_bytes, 4 * kib, 64 * gib},
+    {"TOBI_CACHE_SIZE", agreement::given, size{field<&settings::cache_bytes>, 4 * kib, 64 * gib},
      "a worker's cache of global memory of other nodes"},
-    {"TOBI_BLOCK_SIZE", agreement::given, size{&settings::block_bytes, 4 * kib, gib, sized::blocks},
+    {"TOBI_BLOCK_SIZE", agreement::given, size{field<&settings::block_bytes>, 4 * kib, gib, sized::blocks},
      "unit of global memory that is mapped and distributed; a power of two"},
-    {"TOBI_SUB_BLOCK_SIZE", agreement::given, size{&settings::sub_block_bytes, 8, gib, sized::blocks},
+    {"TOBI_SUB_BLOCK_SIZE", agreement::given, size{field<&settings::sub_block_bytes>, 8, gib, sized::blocks},
      "unit of global memory that is fetched, at most a block; a power of two"},
-    {"TOBI_GLOBAL_SIZE", agreement::given, size{&settings::global_bytes, mib, 64 * 1024 * gib},
+    {"TOBI_GLOBAL_SIZE", agreement::given, size{field<&settings::global_bytes>, mib, 64 * 1024 * gib},
      "addresses for what all workers allocate together"},
     {"TOBI_MAP_LIMIT", agreement::offered,
-     number<std::uint64_t>{&settings::map_limit, 8, 1'000'000'000, "half of vm.max_map_count"},
+     number<std::uint64_t>{field<&settings::map_limit>, 8, 1'000'000'000, "half of vm.max_map_count"},
      "kernel mappings that the global memory may make"},
-    {"TOBI_DEBUG_GLOBAL", agreement::given, choice_of(&settings::debug_global, flag_names),
+    {"TOBI_DEBUG_GLOBAL", agreement::given, choice_of<&settings::debug_global, flag_names>,
      "report checkouts of global memory that overlap at the same time, one of them for writing"},
-    {"TOBI_PIN", agreement::offered, choice_of(&settings::pin, pin_names),
+    {"TOBI_PIN", agreement::offered, choice_of<&settings::pin, pin_names>,
      "bind each worker to a core, where there are enough cores"},
-    {"TOBI_STATS", agreement::given, choice_of(&settings::stats, flag_names),
+    {"TOBI_STATS", agreement::given, choice_of<&settings::stats, flag_names>,
      "count forks too, and print the statistics at the end"},
-    {"TOBI_TRACE", agreement::own, name{&settings::trace, "the name of a file"},
+    {"TOBI_TRACE", agreement::own, name{field<&settings::trace>, "the name of a file"},
      "write what each worker did, and when, to this file (Perfetto and tobi-report open it)"},
-    {"TOBI_TRACE_SIZE", agreement::given, size{&settings::trace_bytes, 4 * kib, 16 * gib},
-     "memory of a worker for what TOBI_TRACE records; when it is full the oldest events are dropped"},
-    {"TOBI_DEBUG_MIGRATE", agreement::given, choice_of(&settings::debug_migrate, flag_names),
+    {"TOBI_TRACE_SIZE", agreement::given, size{field<&settings::trace_bytes>, 4 * kib, 16 * gib},
+     "memory of a worker for what TOBI_TRACE records; when it is full the oldest goes"},
+    {"TOBI_DEBUG_MIGRATE", agreement::given, choice_of<&settings::debug_migrate, flag_names>,
      "move the continuation at every fork, to find pointers into other tasks' stacks"},
-    {"TOBI_LOG", agreement::own, choice_of(&settings::log, level_names), "how much is written to standard error"},
+    {"TOBI_LOG", agreement::own, choice_of<&settings::log, level_names>, "what is said on standard error"},
 };
+
+// All rows: those of this file and those of the folders above.
+const std::vector<setting>& table() {
+  static const std::vector<setting> all = [] {
+    std::vector<setting> rows(std::begin(own_table), std::end(own_table));
+    for (const std::span<const setting> above : settings_above()) rows.insert(rows.end(), above.begin(), above.end());
+    return rows;
+  }();
+  return all;
+}
 
 const char* in_environment(const setting& r) { return std::getenv(std::string(r.name).c_str()); }
 
@@ -190,7 +154,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string_view nearest_name(std::string_view name) {
   constexpr std::size_t readable = 64;  // of a name that is longer, the start decides
   const std::string_view start = name.substr(0, readable);
-  return std::min_element(std::begin(table), std::end(table),
+  return std::min_element(table().begin(), table().end(),
                           [&](const setting& a, const setting& b) {
                             return edit_distance(a.name, start) < edit_distance(b.name, start);
                           })
@@ -203,7 +167,7 @@ void warn_of_unknown_names() {
     const std::string_view entry = *e;
     const std::string_view name = entry.substr(0, entry.find('='));
     if (!name.starts_with("TOBI_")) continue;
-    if (std::any_of(std::begin(table), std::end(table), [&](const setting& r) { return r.name == name; })) continue;
+    if (std::any_of(table().begin(), table().end(), [&](const setting& r) { return r.name == name; })) continue;
     if (!told.emplace(name).second) continue;
     log(log_level::warn, quoted(name) + " is no setting and has no effect; the nearest one is " +
                              std::string(nearest_name(name)) + " (tobi-info --settings lists all).");
@@ -214,7 +178,7 @@ void warn_of_unknown_names() {
 
 settings read_settings() {
   settings in_force;
-  for (const setting& r : table) {
+  for (const setting& r : table()) {
     const char* text = in_environment(r);
     if (text == nullptr) continue;
     const std::string wanted = r.read(text, in_force);
@@ -228,7 +192,7 @@ settings read_settings() {
 std::vector<setting_row> settings_table() {
   const settings in_force = read_settings();
   std::vector<setting_row> rows;
-  for (const setting& r : table) {
+  for (const setting& r : table()) {
     rows.push_back({r.name, r.agrees, r.type(), r.choices(), r.help, r.write(settings{}), r.write(in_force),
                     in_environment(r) != nullptr ? "environment" : "default"});
   }
@@ -237,7 +201,7 @@ std::vector<setting_row> settings_table() {
 
 std::string said_settings() {
   std::string said;
-  for (const setting& r : table) {
+  for (const setting& r : table()) {
     const char* text = in_environment(r);
     if (text == nullptr || r.agrees == agreement::own) continue;
     said.append(r.name).append("=").append(text).push_back('\0');
@@ -250,7 +214,7 @@ std::string contradiction(std::string_view first, std::string_view theirs, const
                           const std::string& their_name) {
   settings at_first;
   settings there;
-  for (const setting& r : table) {
+  for (const setting& r : table()) {
     const std::optional<std::string_view> said = value_in(theirs, r);
     const std::optional<std::string_view> given = value_in(first, r);
     if (r.agrees != agreement::given || !said) continue;
@@ -266,7 +230,7 @@ std::string contradiction(std::string_view first, std::string_view theirs, const
 }
 
 void take_settings(std::string_view first, settings& mine) {
-  for (const setting& r : table) {
+  for (const setting& r : table()) {
     const std::optional<std::string_view> said = value_in(first, r);
     if (!said || (r.agrees == agreement::offered && in_environment(r) != nullptr)) continue;
     (void)r.read(*said, mine);  // rank 0 has checked it

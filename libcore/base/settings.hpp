@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one table of settings: every TOBI_* environment variable, its type, its default, its help.
-// Read by the first process, before any worker exists; bad values end the program with one
-// sentence and status 2, unknown TOBI_* names draw a warning with the nearest known name.
+// The settings: every TOBI_* environment variable, its type, its default, its help. What the folders above are told
+// they declare themselves (setting_rules.hpp); one table has all. Read by the first process, before any worker exists;
+// bad values end the program with one sentence and status 2, unknown TOBI_* names draw a warning with the nearest known
+// name.
 #pragma once
 
+#include <any>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,38 +22,37 @@ enum class sched_kind : std::uint8_t { continuation_greedy, continuation_stallin
 enum class victim_policy : std::uint8_t { near, uniform };
 enum class cache_policy : std::uint8_t { none, write_through, write_back, write_back_lazy };
 enum class pin_policy : std::uint8_t { automatic, none };
-// What moves a fabric that does not move by itself.
-enum class progress_mode : std::uint8_t { automatic, manual, thread };
-enum class amo_place : std::uint8_t {
-  automatic,
-  native,
-  inline_,
-  thread,
-  worker
-};  // where software atomics are executed
 
-/// The values in force. Plain data: forked workers inherit it.
+/// The values of the folders above, each a struct of its own type, as it is by default until something is changed.
+class setting_groups {
+ public:
+  template <class Group>
+  [[nodiscard]] Group& of() {
+    for (std::any& held : held_) {
+      if (Group* found = std::any_cast<Group>(&held)) return *found;
+    }
+    return held_.emplace_back().emplace<Group>();
+  }
+  template <class Group>
+  [[nodiscard]] const Group& of() const {
+    static const Group defaults;
+    for (const std::any& held : held_) {
+      if (const Group* found = std::any_cast<Group>(&held)) return *found;
+    }
+    return defaults;
+  }
+
+ private:
+  std::list<std::any> held_;  // a list: what of() has returned stays where it is
+};
+
+/// The values in force. Forked workers inherit them.
 struct settings {
   int workers = 0;                 // 0: one per core that this process may use
   int nodes = 0;                   // treat the local workers as so many nodes; 0: they are one
   std::string bootstrap = "auto";  // auto, or what says which processes are in the job
   std::string transport = "auto";  // auto, or a name of the registry
-  std::string wrap;                // decorators around the transport, with commas
-  std::string fault;               // what the decorator fault injects
-  std::string ofi_domain;          // "": the provider's first
-  std::string ofi_provider;        // "": the best one that can serve
-  progress_mode ofi_progress = progress_mode::automatic;
-  amo_place amo_server = amo_place::automatic;  // software atomics where the fabric has none, or has poor ones
-  std::string verbs_device;                     // "": the usable one that is nearest to this worker
-  int verbs_port = 0;                           // 0: the first active one
-  int verbs_gid_index = -1;                     // -1: RoCE v2, IPv4 if there is one
-  int verbs_sl = 0;                             // service level, of InfiniBand; 0..15
-  int verbs_traffic_class = 0;                  // of packets with a global header: DSCP and ECN over RoCE
-  int verbs_pkey_index = 0;                     // in the port's table of partition keys
-  int verbs_connections = 256;                  // queue pairs that one worker opens before it closes old ones
-  std::string mpi = "auto";                     // auto, openmpi, mpich
-  std::string sim;                              // modes of the simulated transport, with commas
-  std::uint64_t sim_seed = 1;
+  std::string mpi = "auto";        // auto, openmpi, mpich: the launcher's, so the bootstrap's and the transport's
   deque_kind deque = deque_kind::steal_word;           // the protocol between victim and thieves
   sched_kind sched = sched_kind::continuation_greedy;  // what is stolen, and what a join does that must wait
   victim_policy victims = victim_policy::near;         // which workers an idle one asks for work
@@ -74,6 +76,17 @@ struct settings {
   std::size_t trace_bytes = 16u << 20;              // a worker's ring of events
   bool debug_migrate = false;                       // move the continuation at every fork
   log_level log = log_level::warn;
+  setting_groups above;
+
+  /// The values of a folder above: of<transports::verbs::settings>().
+  template <class Group>
+  [[nodiscard]] Group& of() {
+    return above.of<Group>();
+  }
+  template <class Group>
+  [[nodiscard]] const Group& of() const {
+    return above.of<Group>();
+  }
 };
 
 [[nodiscard]] constexpr bool steals_children(sched_kind kind) noexcept {

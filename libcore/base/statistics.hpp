@@ -27,13 +27,13 @@ inline constexpr counter counters[] = {{adds::up, [](statistics& s) -> auto& {re
 , {adds::up, [](statistics& s) -> auto& {return s.joins;
 }
 }
-, {adds::to_the_largest, [](statistics& s) -> auto& {return s.run_time;
+, {adds::to_the_largest, [](statistics& s) -> auto& {return s.run_ns;
 }
 }
 , {adds::up, [](statistics& s) -> auto& {return s.outstanding_joins;
 }
 }
-, {adds::up, [](statistics& s) -> auto& {return s.outstanding_time;
+, {adds::up, [](statistics& s) -> auto& {return s.outstanding_ns;
 }
 }
 , {adds::up, [](statistics& s) -> auto& {return s.steals_ok;
@@ -42,13 +42,13 @@ inline constexpr counter counters[] = {{adds::up, [](statistics& s) -> auto& {re
 , {adds::up, [](statistics& s) -> auto& {return s.steals_failed;
 }
 }
-, {adds::up, [](statistics& s) -> auto& {return s.steal_time;
+, {adds::up, [](statistics& s) -> auto& {return s.steal_ns;
 }
 }
 , {adds::up, [](statistics& s) -> auto& {return s.steal_round_trips;
 }
 }
-, {adds::up, [](statistics& s) -> auto& {return s.copy_time;
+, {adds::up, [](statistics& s) -> auto& {return s.copying_ns;
 }
 }
 , {adds::up, [](statistics& s) -> auto& {return s.stolen_bytes;
@@ -129,7 +129,7 @@ inline constexpr figure<statistics> figures[] = {
     {.name = "joins", .label = "joins", .count = [](const statistics& s) { return s.joins; }, .of_forks = true},
     {.name = "execution_s",
      .label = "execution time",
-     .real = [](const statistics& s) { return static_cast<double>(s.run_time) / 1e9; },
+     .real = [](const statistics& s) { return static_cast<double>(s.run_ns) / 1e9; },
      .unit = "s"},
     {.name = "outstanding_joins",
      .label = "outstanding joins",
@@ -146,13 +146,13 @@ inline constexpr figure<statistics> figures[] = {
      .real = [](const statistics& s) { return s.steal_latency_ns(); },
      .unit = "us",
      .scale = 1e-3},
-    {.name = "round_trips_a_steal",
-     .label = "round trips per steal",
-     .real = [](const statistics& s) { return s.round_trips_a_steal(); }},
+    {.name = "round_trips_per_steal",
+     .label = "round trips a steal",
+     .real = [](const statistics& s) { return s.round_trips_per_steal(); }},
     {.name = "stolen_bytes", .label = "", .count = [](const statistics& s) { return s.stolen_bytes; }},
-    {.name = "bytes_a_steal",
+    {.name = "bytes_per_steal",
      .label = "stolen task size, mean",
-     .real = [](const statistics& s) { return s.bytes_a_steal(); },
+     .real = [](const statistics& s) { return s.bytes_per_steal(); },
      .unit = "bytes"},
     {.name = "copy_ns",
      .label = "task copy time, mean",

@@ -43,7 +43,7 @@ steal_word::steal_word(arch::hot_state& hot, std::uintptr_t* slot_memory, fabric
       slow_from_(no_address),
       thieves_(thieves) {
   clear_window(window_);
-  hot_.doorbell = &window_.doorbell;
+  hot_.doorbell = window_.bells.word();
 }
 
 std::uint64_t steal_word::load_word(const face& in) const noexcept {
@@ -78,25 +78,14 @@ void steal_word::reset(std::uintptr_t base, std::uint64_t die_record) noexcept {
   draw_line();
   if (!thieves_) return;
   eager_ = eager_forks;
-  ring_own(bell::begins, rung_value);
+  window_.bells.ring(bell::begins);
   lower_bell(bell::publish);
   if (near_apart_) lower_bell(bell::publish_near);
 }
 
-// The owner's bell, byte by byte: a thief's put of another byte must not be lost.
-void steal_word::ring_own(bell which, std::uint8_t value) noexcept {
-  auto* bells = reinterpret_cast<std::uint8_t*>(&window_.doorbell);
-  std::atomic_ref<std::uint8_t>(bells[static_cast<int>(which)]).store(value, std::memory_order_relaxed);
-}
-
-bool steal_word::rung(bell which) const noexcept {
-  auto* bells = reinterpret_cast<std::uint8_t*>(&window_.doorbell);
-  return std::atomic_ref<std::uint8_t>(bells[static_cast<int>(which)]).load(std::memory_order_relaxed) != 0;
-}
-
 // Before anything is shown: a ring that comes while we publish is seen at the next fork.
 void steal_word::lower_bell(bell which) noexcept {
-  ring_own(which, 0);
+  window_.bells.lower(which);
   const std::atomic_ref attendant(window_.attendant);
   if (attendant.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(attending::idle)) {
     attendant.store(static_cast<std::uint32_t>(attending::asleep), std::memory_order_relaxed);
@@ -120,7 +109,7 @@ void steal_word::forked() noexcept {
     serve(server::owner);
   } else if (eager_ != 0) {
     serve(server::owner);
-    if (--eager_ == 0) ring_own(bell::begins, 0);
+    if (--eager_ == 0) window_.bells.lower(bell::begins);
   }
 }
 
@@ -153,7 +142,7 @@ std::uintptr_t* steal_word::hold_back(std::uint64_t room) noexcept {
 }
 
 void steal_word::serve(server who) noexcept {
-  const bool far_asks = !near_apart_ || rung(bell::publish);
+  const bool far_asks = !near_apart_ || window_.bells.rung(bell::publish);
   const bool has_private = bottom() > split_;
   if (!has_private && near_apart_ && far_asks && move_far()) return;
   if (who == server::attendant && !has_private) {
@@ -165,7 +154,7 @@ void steal_word::serve(server who) noexcept {
     return;
   }
   // What a task shows as it begins is for its own node, whose word is cheap to change.
-  const bool near_asks = near_apart_ && (!far_asks || eager_ != 0 || rung(bell::publish_near));
+  const bool near_asks = near_apart_ && (!far_asks || eager_ != 0 || window_.bells.rung(bell::publish_near));
   const auto room_in = [&](const face& in, bool eager) {
     const std::uint64_t wanted = who == server::attendant || eager ? attendant_shows : owner_shows;
     const std::uint64_t has = shown(in);

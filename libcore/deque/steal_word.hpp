@@ -119,11 +119,9 @@ class steal_word final : public deque {
   bool publish_one(face& in) noexcept;
   bool move_far() noexcept;
   void pop_shown(std::uintptr_t* entry) noexcept;
-  [[nodiscard]] bool rung(bell which) const noexcept;
   [[nodiscard]] std::uintptr_t* bottom() const noexcept;
   [[nodiscard]] std::uintptr_t* hold_back(std::uint64_t room) noexcept;
   void draw_line() noexcept;
-  void ring_own(bell which, std::uint8_t value) noexcept;
   void lower_bell(bell which) noexcept;
   void ring_bell(int victim);
   bool insist(int victim, bool at_once);

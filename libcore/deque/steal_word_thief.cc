@@ -33,7 +33,7 @@ steal_result steal_word::take_context(int victim, std::size_t shown, stolen& got
   const std::uint64_t at = word_here_.offset() + offsetof(steal_window, ready) + index * sizeof(std::uint64_t);
   if (!claim_list(net_, {victim, at}, line_.ready[index], got)) return steal_result::lost_race;
   // There may be more of them than there are words. The owner shows them while the next thief still has one to take.
-  if (shown <= 2 && line_.busy != 0 && (line_.doorbell & 0xff) == 0) ring_bell(victim);
+  if (shown <= 2 && line_.busy != 0 && !line_.bells.rung(bell::publish)) ring_bell(victim);
   return steal_result::context;
 }
 
@@ -44,12 +44,11 @@ void steal_word::ring_bell(int victim) {
     auto* window = reinterpret_cast<steal_window*>(there + word_here_.offset());
     atomic(window->rung_ns).store(arch::now_ns(), std::memory_order_relaxed);
     if (near_apart_) {
-      auto* bells = reinterpret_cast<std::uint8_t*>(&window->doorbell);
-      std::atomic_ref(bells[static_cast<int>(bell::publish_near)]).store(rung_value, std::memory_order_relaxed);
+      window->bells.ring(bell::publish_near);
       return;
     }
   }
-  const op raise = op::put(net_.heap(victim), word_here_.offset() + offsetof(steal_window, doorbell), &rung_value, 1);
+  const op raise = op::put(net_.heap(victim), word_here_.offset() + offsetof(steal_window, bells), &rung_value, 1);
   net_.post(victim, {&raise, 1});
 }
 
@@ -99,14 +98,12 @@ steal_result steal_word::attempt_near(steal_window& window, int victim, stolen& 
   const auto now = [](std::uint64_t& word) { return atomic(word).load(std::memory_order_relaxed); };
   std::transform(std::begin(window.ready), std::end(window.ready), std::begin(line_.ready), now);
   line_.busy = now(window.busy);
-  line_.doorbell = now(window.doorbell);
+  line_.bells = window.bells.now();
   if (const std::size_t shown = lists_in(line_.ready); shown != 0) return take_context(victim, shown, got);
   if (near_entries(window) != 0) return claim_near(window, victim, got, mark);
   const bool for_others = window_word::unpack(now(window.word)).size() != 0;
   if (line_.busy == 0) return for_others ? attempt(victim, got, true) : steal_result::empty;
-  auto* bells = reinterpret_cast<std::uint8_t*>(&window.doorbell);
-  const bool rung_before =
-      std::atomic_ref(bells[static_cast<int>(bell::publish_near)]).load(std::memory_order_relaxed) != 0;
+  const bool rung_before = window.bells.rung(bell::publish_near);
   if (!rung_before) ring_bell(victim);
   if (!insisted && (rung_before || got.insists) && insist(victim, got.insists)) {
     got.trips_before = net_.round_trips();
@@ -153,7 +150,7 @@ steal_result steal_word::attempt(int victim, stolen& got, bool insisted) {
   const window_word w = window_word::unpack(line_.word);
   if (w.size() == 0) {
     if (line_.busy == 0) return steal_result::empty;
-    const bool rung_before = (line_.doorbell & 0xff) != 0;
+    const bool rung_before = line_.bells.rung(bell::publish);
     if (!rung_before) ring_bell(victim);
     if (!insisted && (rung_before || got.insists) && insist(victim, got.insists)) {
       got.trips_before = net_.round_trips();

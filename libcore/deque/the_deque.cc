@@ -37,8 +37,8 @@ the_deque::the_deque(arch::hot_state& hot, std::uintptr_t* slot_memory, fabric& 
       area_here_(net.here(&area)) {
   clear_window(window);
   // Every fork is to be seen; reset() does the same for every return.
-  reinterpret_cast<std::uint8_t*>(&window.doorbell)[static_cast<int>(bell::sticky)] = 1;
-  hot_.doorbell = &window.doorbell;
+  window.bells.ring(bell::sticky);
+  hot_.doorbell = window.bells.word();
 }
 
 void the_deque::reset(std::uintptr_t base, std::uint64_t die_record) noexcept {

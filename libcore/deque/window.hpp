@@ -22,17 +22,42 @@ namespace tobi::tasks {
 inline constexpr std::uint32_t ring = 8;
 inline constexpr std::size_t ready_words = 13;
 inline constexpr std::uint64_t index_mask = (1u << 24) - 1;
-inline constexpr std::size_t entry_unit = 16;
-inline constexpr std::size_t stack_limit = entry_unit << 23;  // 128 MiB: what 23 bits of units reach
+inline constexpr std::size_t entry_unit = 16;  // 23 bits of units reach 128 MiB, the largest TOBI_STACK_SIZE
 
 /// A word of shared memory, for the CPU's own atomics.
 inline std::atomic_ref<std::uint64_t> atomic(std::uint64_t& word) noexcept {
   return std::atomic_ref<std::uint64_t>(word);
 }
 
-/// Bits of the doorbell word. Each is a byte of its own, so that a put can set it without an atomic.
 enum class bell : std::uint8_t { publish = 0, release = 1, begins = 2, publish_near = 3, sticky = 7 };
 inline constexpr std::uint8_t rung_value = 1;
+
+/// The bells of an owner, a byte each: a put sets one without an atomic, and changes no other. All of them are one
+/// word, at which the owner looks at each fork. Relaxed: a bell carries nothing, and what it asks for is looked up
+/// behind it.
+class doorbell {
+ public:
+  [[nodiscard]] bool rung(bell which) noexcept { return byte(which).load(std::memory_order_relaxed) != 0; }
+  void ring(bell which) noexcept { byte(which).store(rung_value, std::memory_order_relaxed); }
+  void lower(bell which) noexcept { byte(which).store(0, std::memory_order_relaxed); }
+  /// As it is at one moment.
+  [[nodiscard]] doorbell now() noexcept {
+    doorbell seen{};
+    seen.word_ = atomic(word_).load(std::memory_order_relaxed);
+    return seen;
+  }
+  [[nodiscard]] const std::uint64_t* word() const noexcept { return &word_; }
+  /// Where a put rings WHICH.
+  [[nodiscard]] std::uint8_t* place(bell which) noexcept {
+    return reinterpret_cast<std::uint8_t*>(&word_) + static_cast<int>(which);
+  }
+
+ private:
+  [[nodiscard]] std::atomic_ref<std::uint8_t> byte(bell which) noexcept {
+    return std::atomic_ref<std::uint8_t>(*place(which));
+  }
+  std::uint64_t word_;
+};
 
 /// What steal_window::attendant says. Thieves call an attendant that sleeps, and no other.
 enum class attending : std::uint32_t {
@@ -57,9 +82,9 @@ struct alignas(64) near_window {
 
 struct alignas(64) steal_window {
   // What thieves read, in one get.
-  std::uint64_t word;                // W
-  std::uint64_t busy;                // 1: the owner runs a task, so ringing makes sense
-  std::uint64_t doorbell;            // bell bytes; the owner looks at each fork
+  std::uint64_t word;  // W
+  std::uint64_t busy;  // 1: the owner runs a task, so ringing makes sense
+  doorbell bells;
   std::uint64_t ready[ready_words];  // each a list of suspended tasks that can run, or 0: see ready.hpp
   window_slot slot[ring];            // of the indices top .. split-1, at index % ring
   // What thieves write.
@@ -114,13 +139,8 @@ struct window_entry {
   }
 };
 
-/// Whether WHICH has been rung in the window W.
-inline bool rung(steal_window& w, bell which) noexcept {
-  auto* bells = reinterpret_cast<std::uint8_t*>(&w.doorbell);
-  return std::atomic_ref(bells[static_cast<int>(which)]).load(std::memory_order_relaxed) != 0;
-}
 /// Whether a thief has asked for work in the window W, of its own node or of another one.
-inline bool asked(steal_window& w) noexcept { return rung(w, bell::publish) || rung(w, bell::publish_near); }
+inline bool asked(steal_window& w) noexcept { return w.bells.rung(bell::publish) || w.bells.rung(bell::publish_near); }
 
 /// How many entries are shown to the thieves of the same node alone; a hint.
 inline std::uint64_t near_entries(steal_window& w) noexcept {

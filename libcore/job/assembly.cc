@@ -17,7 +17,7 @@ using transports::op;
 assembly::assembly(tasks::fabric& net, assembly_words& own, const std::vector<int>& node_of,
                    std::function<void(unsigned)> wait)
     : net_(net), own_(own), offset_(net.here(&own).offset()), wait_(std::move(wait)) {
-  const bool maps = net.transport().caps().direct_map;
+  const bool maps = net.transport().caps().maps_peers;
   std::map<int, int> places;  // of the nodes that have been met
   for (int r = 0; r < net.size(); ++r) {
     const int node = maps ? node_of[static_cast<std::size_t>(r)] : r;
@@ -25,9 +25,9 @@ assembly::assembly(tasks::fabric& net, assembly_words& own, const std::vector<in
     if (is_new) speakers_.push_back(r);
     place_of_.push_back(found->second);
   }
-  place_ = place_of_[static_cast<std::size_t>(net.rank())];
+  place_ = place_of_[net.rank()];
   for (int r = 0; r < net.size(); ++r) {
-    if (r != net.rank() && place_of_[static_cast<std::size_t>(r)] == place_) neighbours_.push_back(r);
+    if (r != net.rank() && place_of_[r] == place_) neighbours_.push_back(r);
   }
 }
 
@@ -179,7 +179,7 @@ void assembly::look_at_neighbours() {
 }
 
 place assembly::place_of(int rank) {
-  if (place_of_[static_cast<std::size_t>(rank)] == place_) {
+  if (place_of_[rank] == place_) {
     return {std::atomic_ref(of_neighbour(rank).inside).load(std::memory_order_acquire)};
   }
   place there;
@@ -201,13 +201,12 @@ void assembly::contradicted(int by, place there) {
 // The rank where the root ended speaks for its node here.
 bool assembly::tells(int origin) const noexcept {
   if (net_.rank() == origin) return true;
-  return place_ != place_of_[static_cast<std::size_t>(origin)] &&
-         speakers_[static_cast<std::size_t>(place_)] == net_.rank();
+  return place_ != place_of_[origin] && speakers_[static_cast<std::size_t>(place_)] == net_.rank();
 }
 
 // In terms of distance from the origin's node, node d tells d + 2^k for each 2^k above d.
 void assembly::tell_nodes(int origin, std::uint64_t epoch) {
-  const int from = place_of_[static_cast<std::size_t>(origin)];
+  const int from = place_of_[origin];
   const int distance = (place_ - from + nodes()) % nodes();
   telling_ = {own_.notice.result, epoch};
   const std::uint64_t at = offset_ + offsetof(assembly_words, notice);

@@ -15,6 +15,7 @@
 #include <functional>
 #include <vector>
 
+#include "libcore/base/per_rank.hpp"
 #include "libcore/job/collective.hpp"
 #include "libcore/net/fabric.hpp"
 
@@ -85,10 +86,10 @@ class assembly {
   assembly_words& own_;
   std::uint64_t offset_;  // of the words in each heap
   std::function<void(unsigned)> wait_;
-  std::vector<int> speakers_;    // of each node
-  std::vector<int> place_of_;    // of each rank: its node's index in speakers_
-  int place_ = 0;                // this worker's
-  std::vector<int> neighbours_;  // of this worker
+  std::vector<int> speakers_;     // of each node
+  base::per_rank<int> place_of_;  // of each rank: its node's index in speakers_
+  int place_ = 0;                 // this worker's
+  std::vector<int> neighbours_;   // of this worker
   std::uint64_t generation_ = 0;
   place inside_{};                          // of this rank
   std::uint64_t look_again_ = 0;            // ns: when a rank that still waits looks at the one that it waits for

@@ -64,8 +64,8 @@ void job::take_core() {
   if (machine.cpu_quota > 0) cores = std::min(cores, static_cast<std::size_t>(std::ceil(machine.cpu_quota)));
   cores_here_ = static_cast<int>(cores);
   crowded_ = bootstrap_->local_peers().size() > cores;
-  workers_a_core_ = static_cast<unsigned>((bootstrap_->local_peers().size() + cores - 1) / cores);
-  bootstrap_->share_cores(workers_a_core_);
+  workers_per_core_ = static_cast<unsigned>((bootstrap_->local_peers().size() + cores - 1) / cores);
+  bootstrap_->share_cores(workers_per_core_);
   if (neighbours > machine.cores.size()) return;
 
   core_ = machine.cores[place];
@@ -184,22 +184,21 @@ void job::exchange() {
   transport_->measure(meet);
   net_ = std::make_unique<tasks::fabric>(
       *transport_, rank(), size(), segment_.control(), segment_.heap_memory().bytes,
-      [this](int r) { return card_from(bootstrap_->get(r, "card")).keys; }, workers_a_core_);
+      [this](int r) { return card_from(bootstrap_->get(r, "card")).keys; }, workers_per_core_);
 }
 
 // In levels: the cores' own on a node, where they are known, and beyond them all other nodes. Servers are no victims,
 // and choose none.
 std::vector<int> job::distances() const {
   constexpr int nobody = -1;
-  const auto self = static_cast<std::size_t>(rank());
-  std::vector<int> levels(nodes_.size(), 0);
-  for (std::size_t r = 0; r < levels.size(); ++r) {
-    if (serves_only() || transport_->serves_only(static_cast<int>(r))) {
+  base::per_rank<int> levels(size());
+  for (int r = 0; r < size(); ++r) {
+    if (serves_only() || transport_->serves_only(r)) {
       levels[r] = nobody;
-    } else if (nodes_[r] != nodes_[self]) {
+    } else if (nodes_[r] != nodes_[rank()]) {
       levels[r] = tasks::victims::far_level;
     } else if (core_.os_cpu >= 0) {
-      const arch::core theirs = card_from(bootstrap_->get(static_cast<int>(r), "card")).core;
+      const arch::core theirs = card_from(bootstrap_->get(r, "card")).core;
       if (theirs.os_cpu >= 0) levels[r] = arch::distance(core_, theirs);
     }
   }

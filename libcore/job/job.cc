@@ -60,7 +60,7 @@ job::job(const options& chosen) : settings_(first_settings()) {
   check_ranks(rank(), size());
   // Before anything runs: a job of hours must not end with a file that never could be written.
   if (!settings_.trace.empty() && rank() == 0) job_trace::check_writable(settings_.trace);
-  nodes_ = find_nodes();
+  nodes_ = base::per_rank<int>(find_nodes());
   hosts_.assign(bootstrap_->nodes().begin(), bootstrap_->nodes().end());
   const transports::context where{rank(), size(), nodes_, settings_};
   const std::string chosen_here = choose_transport(where);
@@ -117,7 +117,7 @@ job::~job() {
 void job::choose_sizes() {
   constexpr std::size_t pinned_heap = 128u << 20;
   constexpr std::size_t pinned_stack = 8u << 20;
-  if (!transport_->caps().pins || (settings_.heap_given && settings_.stack_given)) return;
+  if (!transport_->caps().pins_memory || (settings_.heap_given && settings_.stack_given)) return;
   if (!settings_.heap_given) settings_.heap_bytes = pinned_heap;
   if (!settings_.stack_given) settings_.stack_bytes = pinned_stack;
   base::log(base::log_level::info, std::string(transport_->name()) + " locks the memory that it registers: a heap of " +
@@ -199,8 +199,7 @@ void job::start_worker() {
   }
   std::vector<int> near;
   for (int r = 0; r < size(); ++r) {
-    if (r != rank() && nodes_[static_cast<std::size_t>(r)] == nodes_[static_cast<std::size_t>(rank())] &&
-        !transport_->serves_only(r)) {
+    if (r != rank() && nodes_[r] == nodes_[rank()] && !transport_->serves_only(r)) {
       near.push_back(r);
     }
   }
@@ -231,7 +230,7 @@ void job::start_worker() {
                               !serves_only(),
                               crowded_,
                               cores,
-                              workers_a_core_,
+                              workers_per_core_,
                               std::move(near)});
 }
 
@@ -265,7 +264,7 @@ void job::wait_a_little(unsigned spins) {
   } else if (spins < yielding) {
     sched_yield();
   } else {
-    transports::nap(*transport_, std::uint64_t{25'000} * workers_a_core_);
+    transports::nap(*transport_, std::uint64_t{25'000} * workers_per_core_);
   }
 }
 

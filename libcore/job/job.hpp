@@ -13,6 +13,7 @@
 #include "alloc/segment.hpp"
 #include "arch/topology.hpp"
 #include "bootstrap/bootstrap.hpp"
+#include "libcore/base/per_rank.hpp"
 #include "libcore/base/settings.hpp"
 #include "libcore/job/alike.hpp"
 #include "libcore/job/assembly.hpp"
@@ -130,13 +131,13 @@ class job {
   std::size_t slot_bytes_ = 0;
   std::uint64_t epoch_ = 0;
   std::uint64_t run_began_ns_ = 0;
-  arch::core core_;           // of this worker; no os_cpu: none in particular
-  int view_elsewhere_ = -1;   // a rank whose global memory is at another place than rank 0's, or nowhere; -1: none
-  std::vector<int> nodes_;    // of each rank
-  std::vector<int> servers_;  // ranks that run no tasks
-  std::vector<int> hosts_;    // of each rank: its real node, which TOBI_NODES does not change
-  int cores_here_ = 1;        // of this node, for all of its workers
-  unsigned workers_a_core_ = 1;
+  arch::core core_;            // of this worker; no os_cpu: none in particular
+  int view_elsewhere_ = -1;    // a rank whose global memory is at another place than rank 0's, or nowhere; -1: none
+  base::per_rank<int> nodes_;  // of each rank
+  std::vector<int> servers_;   // ranks that run no tasks
+  base::per_rank<int> hosts_;  // of each rank: its real node, which TOBI_NODES does not change
+  int cores_here_ = 1;         // of this node, for all of its workers
+  unsigned workers_per_core_ = 1;
   bool crowded_ = false;  // more workers here than cores: those that wait give theirs away
 };
 

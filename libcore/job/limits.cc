@@ -181,7 +181,7 @@ void print_statistics(const statistics& all, const std::vector<statistics>& each
     const statistics& one = each[rank];
     std::fprintf(stderr, "tobi:   %6zu %12llu %12llu %10.3f %10.3f %12.1f %8llu *%10.3f\n", rank,
                  static_cast<unsigned long long>(one.steals_ok), static_cast<unsigned long long>(one.steals_failed),
-                 one.steal_latency_ns() / 1000, one.copy_ns() / 1000, one.bytes_a_steal(),
+                 one.steal_latency_ns() / 1000, one.copy_ns() / 1000, one.bytes_per_steal(),
                  static_cast<unsigned long long>(one.outstanding_joins), one.outstanding_join_ns() / 1000);
   }
 }

@@ -10,18 +10,19 @@
 #include "libcore/base/log.hpp"
 #include "libcore/job/job.hpp"
 #include "transports/nap.hpp"
+#include "transports/soft/settings.hpp"
 
 namespace tobi::job {
 
 void job::find_servers() {
+  namespace soft = transports::soft;
   std::string where;
   for (int r = 0; r < size(); ++r) {
     if (!transport_->serves_only(r)) continue;
     servers_.push_back(r);
-    where += (where.empty() ? "rank " : ", rank ") + std::to_string(r) + " those of node " +
-             std::to_string(nodes_[static_cast<std::size_t>(r)]);
+    where += (where.empty() ? "rank " : ", rank ") + std::to_string(r) + " those of node " + std::to_string(nodes_[r]);
   }
-  if (rank() != 0 || settings_.amo_server != base::amo_place::worker) return;
+  if (rank() != 0 || settings_.of<soft::settings>().amo_server != soft::amo_place::worker) return;
   if (servers_.empty()) {
     base::log(base::log_level::warn, "TOBI_AMO_SERVER=worker has no effect: " + std::string(transport_->name()) +
                                          " executes atomics itself, and all " + std::to_string(size()) +

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t chain_most = 16;
 }
 
-batch::batch(fabric& net) : net_(net), waiting_for_(static_cast<std::size_t>(net.size()), 0) {}
+batch::batch(fabric& net) : net_(net), waiting_for_(net.size()) {}
 
 void batch::note(int rank, op_kind kind, std::uint64_t at, void* local, std::uint64_t bytes) {
   const std::uint64_t most = net_.transport().caps().put_max;
@@ -37,7 +37,7 @@ void batch::post_chain(int rank, std::size_t first, std::size_t count) {
   std::array<op, chain_most> chain;
   for (std::size_t i = 0; i < count; ++i) chain[i] = noted_[first + i].what;
   net_.post_apart(rank, {chain.data(), count});
-  char& waiting = waiting_for_[static_cast<std::size_t>(rank)];
+  char& waiting = waiting_for_[rank];
   if (waiting == 0) under_way_.push_back(rank);
   waiting = 1;
 }
@@ -64,7 +64,7 @@ void batch::post() {
 void batch::wait() {
   for (const int rank : under_way_) {
     net_.settle(rank);
-    waiting_for_[static_cast<std::size_t>(rank)] = 0;
+    waiting_for_[rank] = 0;
   }
   under_way_.clear();
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "libcore/base/per_rank.hpp"
 #include "libcore/net/fabric.hpp"
 
 namespace tobi::tasks {
@@ -37,8 +38,8 @@ class batch {
 
   fabric& net_;
   std::vector<noted> noted_;
-  std::vector<char> waiting_for_;  // by rank
-  std::vector<int> under_way_;     // ranks that something was posted to
+  base::per_rank<char> waiting_for_;  // by rank
+  std::vector<int> under_way_;        // ranks that something was posted to
 };
 
 }  // namespace tobi::tasks

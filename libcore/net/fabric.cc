@@ -42,7 +42,7 @@ fabric::fabric(transports::transport& transport, int rank, int size, std::byte* 
       own_heap_(own_heap),
       heap_bytes_(heap_bytes),
       keys_(std::move(keys)),
-      peers_(static_cast<std::size_t>(size)) {}
+      peers_(size) {}
 
 void fabric::lost(int rank, status why, const char* doing) const {
   if (why == status::peer_lost) base::let_a_death_be_told();
@@ -146,7 +146,7 @@ void fabric::settle(int rank) {
 
 void fabric::drain() {
   for (int r = 0; r < size(); ++r) {
-    if (peers_[static_cast<std::size_t>(r)].ready) complete(r);
+    if (peers_[r].ready) complete(r);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "libcore/base/per_rank.hpp"
 #include "libcore/net/location.hpp"
 #include "transports/transport.hpp"
 
@@ -93,7 +94,7 @@ class fabric {
     transports::region_id stack = 0;
   };
   attached& peer(int rank) {
-    attached& p = peers_[static_cast<std::size_t>(rank)];
+    attached& p = peers_[rank];
     if (!p.ready) [[unlikely]] {
       attach(rank, p);
     }
@@ -112,7 +113,7 @@ class fabric {
   std::byte* own_heap_;
   std::uint64_t heap_bytes_;
   key_source keys_;
-  std::vector<attached> peers_;
+  base::per_rank<attached> peers_;
   std::uint64_t round_trips_ = 0;
   std::uint64_t fetched_ = 0;  // where compare_swap and fetch_add land
 };

@@ -125,7 +125,6 @@ class cache {
 
   [[nodiscard]] const held_checkouts& held() const noexcept { return held_; }
   [[nodiscard]] cache_counts& counts() noexcept { return counts_; }
-  [[nodiscard]] std::size_t cache_blocks() const noexcept { return cache_blocks_; }
 
  private:
   // What the table says of a block that has no slot.

@@ -76,9 +76,9 @@ void attendant::doze() noexcept {
 bool attendant::wanted() const noexcept {
   const bool quiet = std::atomic_ref(window_.attendant).load(std::memory_order_relaxed) == value(attending::idle);
   // An idle one has shown all; but what it has shown to its own node it can still show to others.
-  const bool may_move = rung(window_, bell::publish) && near_entries(window_) != 0;
+  const bool may_move = window_.bells.rung(bell::publish) && near_entries(window_) != 0;
   return (habits_.polls_transport && habits_.wait_fd < 0) || (asked(window_) && !quiet) || may_move ||
-         rung(window_, bell::release);
+         window_.bells.rung(bell::release);
 }
 
 // Does what there is to do, if the worker's own thread is not inside. True: the transport has nothing to move, and may

@@ -66,7 +66,7 @@ void idler::nap() noexcept {
   const std::uint64_t nap_ns = std::min(thief_.falls_asleep(), longest_nap_ns);
   const std::uint64_t wakes_ns = arch::now_ns() + nap_ns;
   std::uint64_t left_ns = nap_ns;
-  const auto came = [this] { return run_is_over() || rung(*window_, bell::release); };
+  const auto came = [this] { return run_is_over() || window_->bells.rung(bell::release); };
   while (transports::nap(net_->transport(), left_ns, came)) {
     net_->transport().progress();
     fences_.serve();

@@ -99,16 +99,16 @@ class lookout {
   static constexpr std::uint64_t shortest_nap_ns = 50'000;
   static constexpr std::uint64_t near_share_ns = 20'000;
   static constexpr std::uint64_t far_share_ns = 120'000;
-  static constexpr std::uint64_t lookers_a_core = 2;
+  static constexpr std::uint64_t lookers_per_core = 2;
   static constexpr std::uint64_t lookers_sooner = 8;  // times
   static constexpr std::uint64_t blind_looks = 32;    // one of them goes by chance: what is seen is a hint
 
   // Relaxed: a count, and nothing else goes by it.
   [[nodiscard]] bool may_look_far() noexcept {
     const std::atomic_ref count(*looks_far_);
-    if (count.load(std::memory_order_relaxed) >= lookers_a_core * cores_) return false;
+    if (count.load(std::memory_order_relaxed) >= lookers_per_core * cores_) return false;
     far_now_ = true;
-    if (count.fetch_add(1, std::memory_order_relaxed) < lookers_a_core * cores_) return true;
+    if (count.fetch_add(1, std::memory_order_relaxed) < lookers_per_core * cores_) return true;
     tried();
     return false;
   }

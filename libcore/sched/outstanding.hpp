@@ -61,7 +61,7 @@ class outstanding {
   }
   void went_on(std::uint64_t resumable_ns) noexcept {
     const std::uint64_t now_ns = arch::now_ns();
-    if (now_ns > resumable_ns) counts_.outstanding_time += now_ns - resumable_ns;
+    if (now_ns > resumable_ns) counts_.outstanding_ns += now_ns - resumable_ns;
   }
 
  private:

@@ -47,7 +47,7 @@ struct worker_parts {
   bool runs_tasks;               // false: it serves others (job/server.cc)
   bool oversubscribed;           // more workers than cores: give the core away when idle
   int cores;                     // of this node, for all of its workers
-  unsigned workers_a_core;       // at least 1
+  unsigned workers_per_core;     // at least 1
   std::vector<int> near;         // the other ranks of this node that run tasks
 };
 

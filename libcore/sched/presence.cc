@@ -36,7 +36,7 @@ void presence::start_attendant(const worker_parts& parts, bool all_can_call) {
   }
   const bool polls = poller_.must_poll();
   attendant_ = std::make_unique<attendant>(
-      *this, *window_, attendant::habits{polls, transport.wait_fd(), polls || !all_can_call, parts.workers_a_core});
+      *this, *window_, attendant::habits{polls, transport.wait_fd(), polls || !all_can_call, parts.workers_per_core});
 }
 
 void presence::set_busy(bool in_a_task) noexcept {

@@ -57,7 +57,7 @@ steal_result thief::steal(stolen& got) {
     case steal_result::taken:
       found_work(victim);
       ++counts_.steals_ok;
-      counts_.steal_time += arch::now_ns() - begin_ns;
+      counts_.steal_ns += arch::now_ns() - begin_ns;
       counts_.steal_round_trips += net_->round_trips() - std::max(trips, got.trips_before);
       counts_.stolen_bytes += got.base - got.sp;
       return result;

@@ -36,7 +36,7 @@ class victims {
  public:
   /// The level of ranks on other nodes.
   static constexpr int far_level = 3;
-  static constexpr std::size_t attempts_a_member = 64;
+  static constexpr std::size_t attempts_per_member = 64;
   static constexpr std::size_t attempts_at_least = 256;
 
   struct rules {
@@ -65,7 +65,7 @@ class victims {
     by_size_ = uniform;
     if (!has_far_ || by.far_most == 0 || by.far_most >= levels_.back().asked) return;
     levels_.back().asked = by.far_most;
-    patience_ = std::max(attempts_at_least, attempts_a_member * by.far_most);
+    patience_ = std::max(attempts_at_least, attempts_per_member * by.far_most);
     for (std::size_t i = 0; i < by.far_most; ++i) {
       std::swap(levels_.back().ranks[i], levels_.back().ranks[i + random(levels_.back().ranks.size() - i)]);
     }

@@ -65,11 +65,8 @@ void worker::start(const worker_parts& parts) {
   thief_.start(parts_, work, !all_near);
   idler_.start(parts_, work);
   if (sched_->moves_tasks()) thread_.frames_lie(region_.low(), region_.bytes());
-  // Rung all the time, every fork reaches on_fork. A transport that moves by itself does not need that.
-  if (parts.count_forks || parts.debug_migrate || poller_.must_poll()) {
-    auto* bells = reinterpret_cast<std::uint8_t*>(&parts.window->doorbell);
-    bells[static_cast<int>(bell::sticky)] = 1;
-  }
+  // Rung for good, every fork reaches on_fork. A transport that moves by itself does not need that.
+  if (parts.count_forks || parts.debug_migrate || poller_.must_poll()) parts.window->bells.ring(bell::sticky);
   usual_bell_ = tobi_hot.doorbell;
   tobi_hot.doorbell = &outside_rings;
   presence_.start(parts_, work, sched_->moves_at_joins(), all_near);
@@ -149,7 +146,7 @@ void worker::poll() noexcept {
 statistics worker::counted() const noexcept {
   statistics all = counts_;
   all.joins = all.forks;
-  all.copy_time =
+  all.copying_ns =
       static_cast<std::uint64_t>(arch::cycles_to_ns(counts_.steal_cycles[static_cast<std::size_t>(deque_->copying())]));
   const deque::counters shown = deque_->counts();
   all.published = shown.published - shown_before_.published;

@@ -80,7 +80,7 @@ class worker {
   [[nodiscard]] std::uint64_t keep_failure() noexcept { return failures_.keep(); }
   /// Of any worker's heap.
   void free_object(location where) noexcept { objects_.free(where); }
-  void count_run(std::uint64_t ns) noexcept { counts_.run_time += ns; }
+  void count_run(std::uint64_t ns) noexcept { counts_.run_ns += ns; }
   [[nodiscard]] statistics counted() const noexcept;
   void reset_counts() noexcept;
 

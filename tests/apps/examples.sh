@@ -27,7 +27,5 @@ for name in "${!says_of[@]}"; do
 done
 script=tools/examples/job.slurm
 all "the script for Slurm can be read by a shell" "bash -n $script"
-nothing "the settings of the script for Slurm are there" "$(grep -oE 'TOBI_[A-Z_]+' $script | sort -u | while read -r setting; do
-  grep -q "{\"$setting\"" libcore/base/settings.cc || echo "$setting"
-done)"
+nothing "the settings of the script for Slurm are there" "$(grep -oE 'TOBI_[A-Z_]+' $script | sort -u | grep -vxFf <("$BIN/tobi-info" --settings --json | sed -n 's/.*"name":"\([^"]*\)".*/\1/p'))"
 finish

@@ -27,7 +27,7 @@ for workers in 1 2 4; do
     '[ "$(grep -c "\"reserved_bytes\":67108864," "$out")" -eq 5 ]'
 done
 run 60 "$bench" space --workers 2 --json --iso-stack 32768
-all "iso-address: threads of a chain of 39, 2 workers, 32 KB each" 'says "\"iso_threads_a_worker\":39,\"iso_reserved_bytes\":2555904"'
+all "iso-address: threads of a chain of 39, 2 workers, 32 KB each" 'says "\"iso_threads_per_worker\":39,\"iso_reserved_bytes\":2555904"'
 
 run 100 "$bench" steal-breakdown --n 20000 --json
 all "steal-breakdown: each deque with its phases" '[ $status -eq 0 ]' silent 'lines 2' 'says "\"deque\":\"steal_word\""' 'says "\"deque\":\"the\""'

@@ -10,7 +10,7 @@ for key in '"app":"fib"' '"params":{"n":20}' '"workers":2' '"servers":0' '"nodes
   '"sched":"continuation_greedy"' '"deque":"steal_word"' "\"seconds\":$number" '"result":6765' '"verified":null' '"stats":{'; do
   all "a run has $key" '[ "$(grep -c -- "$key" "$out")" -eq 3 ]'
 done
-for key in forks joins outstanding_joins steals_ok steals_failed steal_latency_ns round_trips_a_steal stolen_bytes \
+for key in forks joins outstanding_joins steals_ok steals_failed steal_latency_ns round_trips_per_steal stolen_bytes \
   evacuations peak_stack_bytes stolen_per_created; do
   all "its stats have $key" 'says "\"$key\":\($number\|null\)[,}]"'
 done

@@ -103,7 +103,7 @@ done
 
 # Table II, of all workers and of each.
 run 60 "$bench" uts --tree T3 --workers 2 --json
-for name in execution_s outstanding_joins outstanding_join_ns steals_ok steals_failed steal_latency_ns bytes_a_steal copy_ns; do
+for name in execution_s outstanding_joins outstanding_join_ns steals_ok steals_failed steal_latency_ns bytes_per_steal copy_ns; do
   all "a run has $name of the job and of each worker" '[ "$(grep -o "\"$name\":" "$out" | wc -l)" -eq 3 ]'
 done
 run 60 TOBI_STATS=1 "$bench" fib --n 20 --workers 2

@@ -23,8 +23,8 @@ nothing "tobi-settings: each entry has values, a default and a scope" "$([ -s "$
 awk -F '\t' -v OFS='\t' 'NR == FNR { choices[$1] = $2; next }
   { good = choices[$1] == "" ? "" : $2; gsub(/`/, "", good); gsub(/`/, "", $3); print $1, good, $3 == "none" ? "" : $3, $4 }' \
   "$folder/settings" "$folder/read" >"$folder/page"
-nothing "tobi-settings: the entries are those of settings.cc" "$(differ "$folder/page" "$folder/settings")"
-sed -n 's/^ *{"\(TOBI_[A-Z_]*\)", .*/\1/p' libcore/base/settings.cc >"$folder/names"
+nothing "tobi-settings: the entries are those of tobi-info" "$(differ "$folder/page" "$folder/settings")"
+field name >"$folder/names"
 nothing "no page names a setting that there is not" "$(grep -ohE 'TOBI_[A-Z]+[A-Z_]*' $sources | sort -u | grep -vxFf "$folder/names")"
 
 # The options of each tool, with those of its programs. --help wraps nothing: an option is the first word of its line.

@@ -13,8 +13,8 @@ section() { sed -n "/^## $1\$/,/^## /p" "${2:-README.md}"; }
 # The first column of a section's tables, without quotes.
 rows() { section "$@" | grep '^| `' | sed 's/^| *`//; s/`.*//'; }
 
-sed -n 's/^ *{"\(TOBI_[A-Z_]*\)", .*/\1/p' libcore/base/settings.cc >"$folder/source"
-[ -s "$folder/source" ] || not_ok "settings.cc lists its settings"
+"$BIN/tobi-info" --settings --json | sed -n 's/.*"name":"\([^"]*\)".*/\1/p' >"$folder/source"
+[ -s "$folder/source" ] || not_ok "tobi-info lists the settings"
 nothing "no README names a setting that there is not" "$(git ls-files '*.md' | grep -v '^tools/manual/' | xargs grep -ohE 'TOBI_[A-Z]+[A-Z_]*' | sort -u |
   grep -vxFf "$folder/source" | grep -vx TOBI_ELIDE)"  # a macro
 "$BIN/tobi-info" --no-measure --json | sed -n 's/^{"kind":"transport","name":"\([^"]*\)".*/\1/p' >"$folder/transports"

@@ -7,6 +7,7 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "tests/unit/fabric_in_process.hpp"
+#include "transports/ofi/settings.hpp"
 #include "transports/registry.hpp"
 #include "transports/soft/active_messages.hpp"
 
@@ -60,7 +61,7 @@ std::string in_processes(const place& where, std::string& said, const std::funct
     close(words[0]);
     alarm(60);
     base::settings in_force = base::read_settings();
-    in_force.ofi_provider = where.provider;
+    in_force.of<transports::ofi::settings>().provider = where.provider;
     const auto job = bootstrap::fork_workers(ranks);
     const transports::context context{job->rank(), job->size(), {}, in_force};
     std::unique_ptr<transports::transport> fabric;
@@ -105,7 +106,7 @@ class active_messages_over : public testing::TestWithParam<place> {
  protected:
   void SetUp() override {
     base::settings in_force = base::read_settings();
-    in_force.ofi_provider = GetParam().provider;
+    in_force.of<transports::ofi::settings>().provider = GetParam().provider;
     for (const auto& e : transports::registry()) {
       if (e.name != GetParam().transport) continue;
       const std::string why = transports::unusable_apart(e, {0, ranks, {}, in_force});

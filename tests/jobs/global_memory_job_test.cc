@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "in_job.hpp"
+#include "global_places.hpp"
 #include "libcore/pgas/memory.hpp"
 
 namespace {
@@ -17,28 +17,14 @@ using tobi::global_ptr;
 using tobi::global_span;
 using tobi::global_vector;
 
-struct place {
-  const char* name;
-  int workers;
-  std::vector<std::pair<const char*, const char*>> env;
-};
-
-// What every body is tried on. `small` caches hold 16 blocks of 4 KiB.
+// What every body is tried on.
 std::vector<place> places() {
   const std::pair<const char*, const char*> block{"TOBI_BLOCK_SIZE", "4K"}, sub{"TOBI_SUB_BLOCK_SIZE", "256"},
-      cache{"TOBI_CACHE_SIZE", "64K"}, nodes{"TOBI_NODES", "2"}, sim{"TOBI_TRANSPORT", "sim"},
-      ofi{"TOBI_TRANSPORT", "ofi"}, tcp{"TOBI_OFI_PROVIDER", "tcp;ofi_rxm"};
-  std::vector<place> all{{"alone", 1, {}}, {"shm, 2", 2, {}}, {"shm, 4", 4, {block, sub, cache}}};
-  for (const char* policy : {"none", "write_through", "write_back", "write_back_lazy"}) {
-    const std::pair<const char*, const char*> how{"TOBI_CACHE_POLICY", policy};
-    all.push_back({policy, 2, {nodes, sim, block, sub, cache, how}});
-    all.push_back({policy, 4, {nodes, sim, block, sub, cache, how}});
-    all.push_back({policy, 2, {nodes, ofi, tcp, block, sub, cache, how}});
-  }
+      cache{"TOBI_CACHE_SIZE", "64K"}, nodes{"TOBI_NODES", "2"}, sim{"TOBI_TRANSPORT", "sim"};
+  std::vector<place> all = small_caches();
   all.push_back({"the", 2, {nodes, sim, block, sub, cache, {"TOBI_DEQUE", "the"}}});
   all.push_back({"manual", 2, {nodes, sim, block, sub, cache, {"TOBI_SIM", "manual"}}});
   all.push_back({"no chains", 2, {nodes, sim, block, sub, cache, {"TOBI_SIM", "nochain,depth1"}}});
-  all.push_back({"migrate", 2, {nodes, sim, block, sub, cache, {"TOBI_DEBUG_MIGRATE", "1"}}});
   for (const char* sched : {"continuation_stalling", "child_full", "child_rtc"}) {
     all.push_back({sched, 2, {{"TOBI_SCHED", sched}}});
     all.push_back({sched, 4, {{"TOBI_SCHED", sched}, nodes, sim, block, sub, cache}});
@@ -47,20 +33,8 @@ std::vector<place> places() {
 }
 
 template <class Body>
-outcome in_place(const place& p, Body body) {
-  return in_job(p.workers, std::span<const std::pair<const char*, const char*>>(p.env), body);
-}
-
-template <class Body>
 void everywhere(Body body) {
-  for (const place& p : places()) {
-    std::string trace = p.name;
-    for (const auto& [name, value] : p.env) trace.append(" ").append(name).append("=").append(value);
-    SCOPED_TRACE(trace);
-    const outcome o = in_place(p, body);
-    EXPECT_EQ(o.status, 0);
-    EXPECT_EQ(o.said, "");
-  }
+  in_each(places(), body);
 }
 
 long fill(global_span<long> a, long from) {

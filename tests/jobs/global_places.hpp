@@ -33,6 +33,11 @@ inline std::vector<place> small_caches() {
   return all;
 }
 
+template <class Body>
+outcome in_place(const place& p, Body body) {
+  return in_job(p.workers, std::span<const std::pair<const char*, const char*>>(p.env), body);
+}
+
 /// BODY(rt) as a job in each place: it answers 0, and nobody complains.
 template <class Body>
 void in_each(const std::vector<place>& all, Body body) {
@@ -40,7 +45,7 @@ void in_each(const std::vector<place>& all, Body body) {
     std::string trace = p.name;
     for (const auto& [name, value] : p.env) trace.append(" ").append(name).append("=").append(value);
     SCOPED_TRACE(trace);
-    const outcome o = in_job(p.workers, std::span<const std::pair<const char*, const char*>>(p.env), body);
+    const outcome o = in_place(p, body);
     EXPECT_EQ(o.status, 0);
     EXPECT_EQ(o.said, "");
   }

@@ -10,6 +10,7 @@
 #include "arch/clock.hpp"
 #include "in_job.hpp"
 #include "libcore/sched/worker.hpp"
+#include "transports/ofi/settings.hpp"
 #include "transports/registry.hpp"
 
 namespace {
@@ -55,7 +56,7 @@ class trips_over : public testing::TestWithParam<place> {
   void SetUp() override {
     const place& p = GetParam();
     tobi::base::settings in_force = tobi::base::read_settings();
-    if (!sim()) in_force.ofi_provider = p.modes;
+    if (!sim()) in_force.of<tobi::transports::ofi::settings>().provider = p.modes;
     for (const auto& e : tobi::transports::registry()) {
       if (e.name != p.transport) continue;
       const std::string why = tobi::transports::unusable_apart(e, {0, 2, {}, in_force});

@@ -224,22 +224,22 @@ TEST_P(schedulers, the_statistics_of_all_are_the_sums_of_each_and_fit_together) 
     for (const tobi::statistics& s : each) {
       sum.steals_ok += s.steals_ok;
       sum.steals_failed += s.steals_failed;
-      sum.steal_time += s.steal_time;
-      sum.copy_time += s.copy_time;
+      sum.steal_ns += s.steal_ns;
+      sum.copying_ns += s.copying_ns;
       sum.stolen_bytes += s.stolen_bytes;
       sum.outstanding_joins += s.outstanding_joins;
-      sum.outstanding_time += s.outstanding_time;
-      if (s.run_time == 0 || s.run_time > all.run_time) return 1;
+      sum.outstanding_ns += s.outstanding_ns;
+      if (s.run_ns == 0 || s.run_ns > all.run_ns) return 1;
     }
-    if (sum.steals_ok != all.steals_ok || sum.steals_failed != all.steals_failed || sum.steal_time != all.steal_time ||
-        sum.copy_time != all.copy_time || sum.stolen_bytes != all.stolen_bytes ||
-        sum.outstanding_joins != all.outstanding_joins || sum.outstanding_time != all.outstanding_time) {
+    if (sum.steals_ok != all.steals_ok || sum.steals_failed != all.steals_failed || sum.steal_ns != all.steal_ns ||
+        sum.copying_ns != all.copying_ns || sum.stolen_bytes != all.stolen_bytes ||
+        sum.outstanding_joins != all.outstanding_joins || sum.outstanding_ns != all.outstanding_ns) {
       return 2;
     }
     if (all.steals_ok < 20 || all.outstanding_joins == 0) return 3;
-    if (all.copy_time == 0 || all.copy_time > all.steal_time || all.outstanding_time == 0) return 4;
+    if (all.copying_ns == 0 || all.copying_ns > all.steal_ns || all.outstanding_ns == 0) return 4;
     // A descriptor is one line and a half; a continuation is frames.
-    return (all.bytes_a_steal() == 96.0) == children ? 0 : 5;
+    return (all.bytes_per_steal() == 96.0) == children ? 0 : 5;
   });
   EXPECT_EQ(o.status, 0) << o.said;
 }

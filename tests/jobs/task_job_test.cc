@@ -275,7 +275,7 @@ int steal_something(tobi::runtime& rt, double& round_trips) {
           [](int a, int b) { return a + b; });
     });
     const tobi::statistics s = rt.stats();
-    round_trips = s.round_trips_a_steal();
+    round_trips = s.round_trips_per_steal();
     if (s.steals_ok >= 10) return 0;
   }
   return 77;

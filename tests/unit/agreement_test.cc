@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "tests/no_settings.hpp"
+#include "transports/verbs/settings.hpp"
 
 namespace {
 
@@ -71,7 +72,7 @@ TEST_F(environment, is_said_but_for_what_is_each_process_s_own) {
   setenv("TOBI_STATS", "1", 1);
   setenv("TOBI_LOG", "info", 1);
   setenv("TOBI_VERBS_PORT", "2", 1);
-  EXPECT_EQ(base::said_settings(), said({"TOBI_VERBS_PORT=2", "TOBI_STATS=1"}));
+  EXPECT_EQ(base::said_settings(), said({"TOBI_STATS=1", "TOBI_VERBS_PORT=2"}));
 }
 
 TEST_F(environment, gives_way_to_rank_0_where_it_says_nothing) {
@@ -81,7 +82,7 @@ TEST_F(environment, gives_way_to_rank_0_where_it_says_nothing) {
   EXPECT_EQ(mine.stack_bytes, 8u << 20);
   EXPECT_TRUE(mine.stack_given);
   EXPECT_FALSE(mine.heap_given);
-  EXPECT_EQ(mine.verbs_port, 2) << "offered, and said here";
+  EXPECT_EQ(mine.of<tobi::transports::verbs::settings>().port, 2) << "offered, and said here";
   EXPECT_EQ(mine.victims, base::victim_policy::uniform);
 }
 

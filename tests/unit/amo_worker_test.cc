@@ -13,17 +13,18 @@
 
 #include "transports/registry.hpp"
 #include "transports/soft/amo.hpp"
+#include "transports/soft/settings.hpp"
 
 namespace {
 
 using namespace tobi::transports;
 using namespace tobi::transports::soft;
 using tobi::status;
-using tobi::base::amo_place;
+using tobi::transports::soft::amo_place;
 
 context job_of(int rank, int size, std::vector<int> nodes, amo_place place) {
   context c{rank, size, std::move(nodes), tobi::base::read_settings()};
-  c.settings.amo_server = place;
+  c.settings.of<settings>().amo_server = place;
   return c;
 }
 
@@ -258,7 +259,7 @@ TEST_F(four, say_what_they_can_and_who_they_are) {
   for (const auto& w : worker_) {
     EXPECT_TRUE(w->caps().passive_amo);
     EXPECT_EQ(w->caps().scope, amo_scope::host);
-    EXPECT_FALSE(w->caps().reg_any_va) << "memory without a descriptor cannot be mapped by its server";
+    EXPECT_FALSE(w->caps().registers_any_memory) << "memory without a descriptor cannot be mapped by its server";
     static std::uint64_t anywhere[512];
     region_key key;
     EXPECT_EQ(w->register_memory({anywhere, sizeof anywhere, -1, 0}, key), status::unsupported);

@@ -25,7 +25,7 @@ using tobi::transports::op_kind;
 // Worker 0 serves the other two, over a fabric whose puts overtake each other.
 class atomics_by_messages : public boards {
  protected:
-  const amo_places places_{3 * reply_bytes_a_peer, 0};
+  const amo_places places_{3 * reply_bytes_per_peer, 0};
   region_table table_;
   std::array<std::uint64_t, 2> memory_{};
   served_memory served_{0, table_};
@@ -33,7 +33,7 @@ class atomics_by_messages : public boards {
   std::vector<std::unique_ptr<amo_client>> client_;
 
   void SetUp() override {
-    make_boards(3 * (reply_bytes_a_peer + request_bytes_a_peer));
+    make_boards(3 * (reply_bytes_per_peer + request_bytes_per_peer));
     ASSERT_EQ(table_.add(reinterpret_cast<std::byte*>(memory_.data()), sizeof memory_), 0);
     server_ = std::make_unique<amo_server>(*board_[0], places_, 0, 3, served_);
     for (int r = 0; r < 3; ++r) client_.push_back(std::make_unique<amo_client>(*board_[index(r)], places_, r, 3));
@@ -98,8 +98,8 @@ TEST(announced_requests, a_server_of_many_looks_at_those_who_have_written) {
   constexpr int many = 20'000;
   fabric_in_process fabric("sim", "", 2);
   key_list keys(2);
-  const amo_places places{many * reply_bytes_a_peer, 0};
-  const std::size_t bytes = many * (reply_bytes_a_peer + request_bytes_a_peer);
+  const amo_places places{many * reply_bytes_per_peer, 0};
+  const std::size_t bytes = many * (reply_bytes_per_peer + request_bytes_per_peer);
   board here(fabric.of(0), bytes, keys, 2);
   board there(fabric.of(1), bytes, keys, 2);
   here.announce(true);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "transports/registry.hpp"
+#include "transports/sim/settings.hpp"
 
 struct fabric_in_process {
   std::vector<std::unique_ptr<tobi::transports::transport>> worker;
@@ -15,7 +16,7 @@ struct fabric_in_process {
   fabric_in_process(std::string_view name, const std::string& sim_modes, int workers) {
     using namespace tobi::transports;
     tobi::base::settings in_force = tobi::base::read_settings();
-    in_force.sim = sim_modes;
+    in_force.of<tobi::transports::sim::settings>().modes = sim_modes;
     std::vector<std::string> addresses;
     for (int r = 0; r < workers; ++r) {
       for (const registry_entry& e : registry()) {

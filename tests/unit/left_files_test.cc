@@ -16,14 +16,14 @@ using namespace tobi::base;
 
 class left_files : public testing::Test {
  protected:
-  static constexpr std::size_t all = 2 * left_files_a_process;
+  static constexpr std::size_t all = 2 * left_files_per_process;
 
   left_files() {
     std::string pattern = "/tmp/left_files_test.XXXXXX";
     folder_ = mkdtemp(pattern.data());
     void* const at = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     files_ = static_cast<left_file*>(at);
-    note_files_at(files_, files_ + left_files_a_process);
+    note_files_at(files_, files_ + left_files_per_process);
   }
   ~left_files() override {
     note_files_at(nullptr, nullptr);
@@ -50,13 +50,13 @@ TEST_F(left_files, of_a_killed_process_are_removed_by_another) {
   }
   waitpid(child, nullptr, 0);
   ASSERT_TRUE(there("a"));
-  remove_files(files_, left_files_a_process);
+  remove_files(files_, left_files_per_process);
   EXPECT_FALSE(there("a"));
 }
 
 TEST_F(left_files, are_noted_at_both_places) {
   note_file(make("a"));
-  remove_files(files_ + left_files_a_process, left_files_a_process);
+  remove_files(files_ + left_files_per_process, left_files_per_process);
   EXPECT_FALSE(there("a"));
 }
 

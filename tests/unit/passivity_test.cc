@@ -9,12 +9,12 @@
 
 namespace {
 
-using tobi::base::progress_mode;
 using tobi::transports::pair_up;
 using tobi::transports::pairing;
 using tobi::transports::ofi::claims_of;
 using tobi::transports::ofi::progress_claims;
 using tobi::transports::ofi::progress_facts;
+using tobi::transports::ofi::progress_mode;
 
 struct claimed {
   bool rma, amo, needs_progress;

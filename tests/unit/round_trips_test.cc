@@ -15,7 +15,9 @@
 #include "libcore/deque/ready.hpp"
 #include "libcore/deque/steal_word.hpp"
 #include "libcore/deque/the_deque.hpp"
+#include "transports/ofi/settings.hpp"
 #include "transports/registry.hpp"
+#include "transports/sim/settings.hpp"
 
 namespace {
 
@@ -88,8 +90,8 @@ class thief_over : public testing::TestWithParam<place> {
     const place& p = GetParam();
     base::settings in_force = base::read_settings();
     const bool sim = std::string_view(p.transport) == "sim";
-    in_force.sim = sim ? p.modes : "";
-    in_force.ofi_provider = sim ? "" : p.modes;
+    in_force.of<transports::sim::settings>().modes = sim ? p.modes : "";
+    in_force.of<transports::ofi::settings>().provider = sim ? "" : p.modes;
     std::vector<std::string> addresses;
     std::vector<tasks::peer_keys> keys;
     for (int r = 0; r < ranks; ++r) {

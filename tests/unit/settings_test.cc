@@ -11,10 +11,16 @@
 #include <vector>
 
 #include "tests/no_settings.hpp"
+#include "transports/decorators/settings.hpp"
+#include "transports/ofi/settings.hpp"
+#include "transports/sim/settings.hpp"
+#include "transports/soft/settings.hpp"
+#include "transports/verbs/settings.hpp"
 
 namespace {
 
 using namespace tobi::base;
+using namespace tobi::transports;
 
 /// Every test starts without any TOBI_ name, and leaves none.
 class settings_test : public testing::Test {
@@ -69,18 +75,20 @@ std::vector<std::string> texts_of(const T&... values) {
 }
 // All fields in their order. With one field more this does not compile: it belongs here, and into the list below.
 std::vector<std::string> fields_of(const settings& s) {
-  const auto& [workers, nodes, bootstrap, transport, wrap, fault, ofi_domain, ofi_provider, ofi_progress, amo_server,
-               verbs_device, verbs_port, verbs_gid_index, verbs_sl, verbs_traffic_class, verbs_pkey_index,
-               verbs_connections, mpi, sim, sim_seed, deque, sched, victims, task_stack_bytes, local_collection,
+  const auto& [workers, nodes, bootstrap, transport, mpi, deque, sched, victims, task_stack_bytes, local_collection,
                stack_bytes, stack_given, heap_bytes, heap_given, deque_entries, caching, cache_bytes, block_bytes,
                sub_block_bytes, global_bytes, map_limit, debug_global, pin, stats, trace, trace_bytes, debug_migrate,
-               log] = s;
-  return texts_of(workers, nodes, bootstrap, transport, wrap, fault, ofi_domain, ofi_provider, ofi_progress, amo_server,
-                  verbs_device, verbs_port, verbs_gid_index, verbs_sl, verbs_traffic_class, verbs_pkey_index,
-                  verbs_connections, mpi, sim, sim_seed, deque, sched, victims, task_stack_bytes, local_collection,
+               log, above] = s;
+  const auto& [wrap, fault] = above.of<decorators::settings>();
+  const auto& [amo_server] = above.of<soft::settings>();
+  const auto& [device, port, gid_index, sl, traffic_class, pkey_index, connections] = above.of<verbs::settings>();
+  const auto& [domain, provider, progress] = above.of<ofi::settings>();
+  const auto& [modes, seed] = above.of<sim::settings>();
+  return texts_of(workers, nodes, bootstrap, transport, mpi, deque, sched, victims, task_stack_bytes, local_collection,
                   stack_bytes, stack_given, heap_bytes, heap_given, deque_entries, caching, cache_bytes, block_bytes,
                   sub_block_bytes, global_bytes, map_limit, debug_global, pin, stats, trace, trace_bytes, debug_migrate,
-                  log);
+                  log, wrap, fault, amo_server, device, port, gid_index, sl, traffic_class, pkey_index, connections,
+                  domain, provider, progress, modes, seed);
 }
 
 struct change {
@@ -94,22 +102,22 @@ constexpr change changes[] = {
     {"TOBI_TRANSPORT", "anything", [](settings& s) { s.transport = "anything"; }},
     {"TOBI_NODES", "3", [](settings& s) { s.nodes = 3; }},
     {"TOBI_BOOTSTRAP", "pmix", [](settings& s) { s.bootstrap = "pmix"; }},
-    {"TOBI_WRAP", "stats,trace", [](settings& s) { s.wrap = "stats,trace"; }},
-    {"TOBI_FAULT", "again=3", [](settings& s) { s.fault = "again=3"; }},
-    {"TOBI_OFI_PROVIDER", "tcp", [](settings& s) { s.ofi_provider = "tcp"; }},
-    {"TOBI_OFI_DOMAIN", "eth0", [](settings& s) { s.ofi_domain = "eth0"; }},
-    {"TOBI_OFI_PROGRESS", "thread", [](settings& s) { s.ofi_progress = progress_mode::thread; }},
-    {"TOBI_AMO_SERVER", "inline", [](settings& s) { s.amo_server = amo_place::inline_; }},
-    {"TOBI_VERBS_DEVICE", "mlx5_0", [](settings& s) { s.verbs_device = "mlx5_0"; }},
-    {"TOBI_VERBS_PORT", "2", [](settings& s) { s.verbs_port = 2; }},
-    {"TOBI_VERBS_GID_INDEX", "4", [](settings& s) { s.verbs_gid_index = 4; }},
-    {"TOBI_VERBS_SL", "5", [](settings& s) { s.verbs_sl = 5; }},
-    {"TOBI_VERBS_TRAFFIC_CLASS", "104", [](settings& s) { s.verbs_traffic_class = 104; }},
-    {"TOBI_VERBS_PKEY_INDEX", "6", [](settings& s) { s.verbs_pkey_index = 6; }},
-    {"TOBI_VERBS_CONNECTIONS", "8", [](settings& s) { s.verbs_connections = 8; }},
+    {"TOBI_WRAP", "stats,trace", [](settings& s) { s.of<decorators::settings>().wrap = "stats,trace"; }},
+    {"TOBI_FAULT", "again=3", [](settings& s) { s.of<decorators::settings>().fault = "again=3"; }},
+    {"TOBI_OFI_PROVIDER", "tcp", [](settings& s) { s.of<ofi::settings>().provider = "tcp"; }},
+    {"TOBI_OFI_DOMAIN", "eth0", [](settings& s) { s.of<ofi::settings>().domain = "eth0"; }},
+    {"TOBI_OFI_PROGRESS", "thread", [](settings& s) { s.of<ofi::settings>().progress = ofi::progress_mode::thread; }},
+    {"TOBI_AMO_SERVER", "inline", [](settings& s) { s.of<soft::settings>().amo_server = soft::amo_place::inline_; }},
+    {"TOBI_VERBS_DEVICE", "mlx5_0", [](settings& s) { s.of<verbs::settings>().device = "mlx5_0"; }},
+    {"TOBI_VERBS_PORT", "2", [](settings& s) { s.of<verbs::settings>().port = 2; }},
+    {"TOBI_VERBS_GID_INDEX", "4", [](settings& s) { s.of<verbs::settings>().gid_index = 4; }},
+    {"TOBI_VERBS_SL", "5", [](settings& s) { s.of<verbs::settings>().sl = 5; }},
+    {"TOBI_VERBS_TRAFFIC_CLASS", "104", [](settings& s) { s.of<verbs::settings>().traffic_class = 104; }},
+    {"TOBI_VERBS_PKEY_INDEX", "6", [](settings& s) { s.of<verbs::settings>().pkey_index = 6; }},
+    {"TOBI_VERBS_CONNECTIONS", "8", [](settings& s) { s.of<verbs::settings>().connections = 8; }},
     {"TOBI_MPI", "mpich", [](settings& s) { s.mpi = "mpich"; }},
-    {"TOBI_SIM", "manual", [](settings& s) { s.sim = "manual"; }},
-    {"TOBI_SIM_SEED", "18446744073709551615", [](settings& s) { s.sim_seed = ~std::uint64_t{0}; }},
+    {"TOBI_SIM", "manual", [](settings& s) { s.of<sim::settings>().modes = "manual"; }},
+    {"TOBI_SIM_SEED", "18446744073709551615", [](settings& s) { s.of<sim::settings>().seed = ~std::uint64_t{0}; }},
     {"TOBI_SCHED", "child_full", [](settings& s) { s.sched = sched_kind::child_full; }},
     {"TOBI_DEQUE", "the", [](settings& s) { s.deque = deque_kind::the; }},
     {"TOBI_VICTIMS", "uniform", [](settings& s) { s.victims = victim_policy::uniform; }},

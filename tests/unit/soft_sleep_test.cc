@@ -15,6 +15,7 @@
 #include "transports/decorators/decorator.hpp"
 #include "transports/registry.hpp"
 #include "transports/soft/amo.hpp"
+#include "transports/soft/settings.hpp"
 
 namespace {
 
@@ -39,7 +40,7 @@ class door final : public decorators::decorator {
  public:
   door(std::unique_ptr<transport> inner, int rank)
       : decorator(std::move(inner)), rank_(rank), caps_(decorator::caps()) {
-    caps_.wait_fd = true;
+    caps_.has_wait_fd = true;
     caps_.passive_rma = false;
     caps_.put_notify = false;
   }
@@ -86,7 +87,7 @@ std::unique_ptr<transport> behind_a_door(const context& where) {
 
 TEST(soft_sleep, a_request_that_the_question_lets_in_is_served_before_the_sleep) {
   tobi::base::settings in_force = tobi::base::read_settings();
-  in_force.amo_server = tobi::base::amo_place::inline_;
+  in_force.of<soft::settings>().amo_server = soft::amo_place::inline_;
   std::array<std::unique_ptr<transport>, 2> worker;
   std::vector<std::string> addresses;
   for (int r = 0; r < 2; ++r) {
@@ -96,7 +97,7 @@ TEST(soft_sleep, a_request_that_the_question_lets_in_is_served_before_the_sleep)
   for (const auto& w : worker) ASSERT_EQ(w->connect(addresses), status::ok);
   transport& server = *worker[0];
   transport& client = *worker[1];
-  ASSERT_TRUE(server.caps().wait_fd);
+  ASSERT_TRUE(server.caps().has_wait_fd);
   constexpr std::size_t bytes = 4096;
   const int fd = memfd_create("words", MFD_CLOEXEC);
   ASSERT_EQ(ftruncate(fd, bytes), 0);

@@ -277,8 +277,8 @@ class server : public testing::Test {
   alignas(8) std::array<std::uint64_t, 4> memory_{10, 20, 30, 40};
   served_memory served_{0, table_};
   key_list keys_{1};
-  board board_{fabric_.of(0), reply_bytes_a_peer + request_bytes_a_peer, keys_, 1};
-  const amo_places places_{reply_bytes_a_peer, 0};
+  board board_{fabric_.of(0), reply_bytes_per_peer + request_bytes_per_peer, keys_, 1};
+  const amo_places places_{reply_bytes_per_peer, 0};
   amo_server server_{board_, places_, 0, 1, served_};
   std::uint64_t asked_ = 0;
 

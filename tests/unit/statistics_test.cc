@@ -32,7 +32,7 @@ TEST(statistics, of_workers_are_those_of_the_job) {
   add(sum, numbered());
   const tobi::statistics one = numbered();
   EXPECT_EQ(sum.forks, 2 * one.forks);
-  EXPECT_EQ(sum.run_time, one.run_time) << "the largest";
+  EXPECT_EQ(sum.run_ns, one.run_ns) << "the largest";
   EXPECT_EQ(sum.peak_stack_bytes, one.peak_stack_bytes) << "the largest";
   EXPECT_EQ(sum.suspend_cycles, 2 * one.suspend_cycles);
   EXPECT_EQ(sum.global.remaps, 2 * one.global.remaps);

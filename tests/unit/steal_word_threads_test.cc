@@ -53,7 +53,6 @@ class memory_transport final : public played_transport {
  public:
   explicit memory_transport(std::vector<place>& places, std::mutex* nic = nullptr, bool maps = true)
       : places_(places), nic_(nic), maps_(maps) {
-    caps_.chain = true;
     caps_.chain_max = 16;
     caps_.scope = nic == nullptr ? transports::amo_scope::host : transports::amo_scope::domain;
   }

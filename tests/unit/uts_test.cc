@@ -192,7 +192,7 @@ TEST(uts, count_of_two_words_keeps_leaves_and_depth_apart) {
 
 TEST(verify, tells_a_wrong_count_of_nodes_leaves_or_depth) {
   arguments a;
-  a.tree_name = "T1";
+  a.tree.name = "T1";
   const auto found = [&](std::uint64_t nodes, std::uint64_t leaves, std::uint64_t depth) {
     return known_answer(nullptr, a, nodes, {nodes, leaves << tree_count::depth_bits | depth});
   };
@@ -200,23 +200,23 @@ TEST(verify, tells_a_wrong_count_of_nodes_leaves_or_depth) {
   EXPECT_EQ(found(4130070, 3305118, 10), false);
   EXPECT_EQ(found(4130071, 3305117, 10), false);
   EXPECT_EQ(found(4130071, 3305118, 11), false);
-  a.tree_name.clear();
+  a.tree.name.clear();
   EXPECT_EQ(found(4130071, 3305118, 10), std::nullopt);
 }
 
 TEST(verify, knows_the_answers_of_the_other_programs) {
   arguments a;
-  a.n = 40;
+  a.fib.n = 40;
   EXPECT_EQ(known_answer(right_fib, a, 102334155, {}), true);
   EXPECT_EQ(known_answer(right_fib, a, 102334156, {}), false);
   EXPECT_EQ(fib_forks(0), 0);
   EXPECT_EQ(fib_forks(2), 1);
   EXPECT_EQ(fib_forks(10), 88);
-  a.n = 18;
+  a.nqueens.n = 18;
   EXPECT_EQ(known_answer(right_nqueens, a, 666090624, {}), true);
   EXPECT_EQ(known_answer(right_nqueens, a, 666090623, {}), false);
-  a.depth = 3;
-  a.iter = 2;
+  a.btc.depth = 3;
+  a.btc.iter = 2;
   EXPECT_EQ(known_answer(right_btc, a, 85, {}), true);  // (4^4 - 1) / 3
   EXPECT_EQ(known_answer(right_btc, a, 84, {}), false);
 }

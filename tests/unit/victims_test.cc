@@ -114,7 +114,7 @@ TEST_P(bounded_victims, a_set_of_far_ranks_is_kept_to_and_near_ones_are_no_part_
 // Between two exchanges no more ranks are met than the set has, and each exchange brings one.
 TEST_P(bounded_victims, one_member_is_exchanged_after_so_many_attempts_in_vain) {
   constexpr std::size_t members = 5;
-  const std::size_t patience = std::max(victims::attempts_at_least, members * victims::attempts_a_member);
+  const std::size_t patience = std::max(victims::attempts_at_least, members * victims::attempts_per_member);
   victims v(0, hundred_far(), 23, {GetParam(), members});
   std::set<int> before;
   for (int exchanges = 0; exchanges < 50; ++exchanges) {

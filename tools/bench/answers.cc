@@ -39,31 +39,32 @@ std::uint64_t tasks_of_btc(std::uint64_t depth, std::uint64_t iter) {
 
 double fib_forks(std::uint64_t n) { return static_cast<double>(fibonacci(n + 1)) - 1; }
 
-std::uint64_t right_fib(const arguments& a) { return fibonacci(a.n); }
-std::uint64_t right_btc(const arguments& a) { return tasks_of_btc(a.depth, a.iter); }
-std::uint64_t right_nqueens(const arguments& a) { return queens[a.n - 1]; }
-std::uint64_t right_pfor(const arguments& a) { return a.k * a.n; }
+std::uint64_t right_fib(const arguments& a) { return fibonacci(a.fib.n); }
+std::uint64_t right_btc(const arguments& a) { return tasks_of_btc(a.btc.depth, a.btc.iter); }
+std::uint64_t right_nqueens(const arguments& a) { return queens[a.nqueens.n - 1]; }
+std::uint64_t right_pfor(const arguments& a) { return a.loop.k * a.loop.n; }
 std::uint64_t right_recpfor(const arguments& a) {
-  return a.k * a.n * static_cast<std::uint64_t>(std::bit_width(a.n) - 1) + a.n;
+  const std::uint64_t n = a.loop.n;
+  return a.loop.k * n * static_cast<std::uint64_t>(std::bit_width(n) - 1) + n;
 }
 std::uint64_t right_lcs(const arguments& a) {
-  static const std::uint64_t length = lcs_by_rows(static_cast<std::uint32_t>(a.n));
+  static const std::uint64_t length = lcs_by_rows(static_cast<std::uint32_t>(a.lcs.n));
   return length;
 }
-std::uint64_t right_cilksort(const arguments& a) { return a.n; }
+std::uint64_t right_cilksort(const arguments& a) { return a.cilksort.n; }
 
 std::optional<bool> known_answer(right_answer right, const arguments& a, std::uint64_t result,
                                  const tree_count& found) {
   if (right != nullptr) return result == right(a);
-  if (a.tree_name.empty()) return std::nullopt;
-  const named_tree& known = *find_tree(a.tree_name);
+  if (a.tree.name.empty()) return std::nullopt;
+  const named_tree& known = *find_tree(a.tree.name);
   return found.nodes == known.nodes && found.depth() == known.depth &&
          (known.leaves == 0 || found.leaves() == known.leaves);
 }
 
 std::string expectation(right_answer right, const arguments& a) {
   if (right != nullptr) return fmt::format("{} is right", right(a));
-  const named_tree& known = *find_tree(a.tree_name);
+  const named_tree& known = *find_tree(a.tree.name);
   return fmt::format("{} nodes, {} leaves, depth {} are right", known.nodes, known.leaves, known.depth);
 }
 

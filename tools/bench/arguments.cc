@@ -6,24 +6,19 @@
 #include <CLI/CLI.hpp>
 #include <bit>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 #include "tools/bench/apps/variant.hpp"
-#include "tools/bench/memory.hpp"
 #include "tools/bench/programs.hpp"
+#include "tools/bench/subcommands.hpp"
 #include "tools/bench/trees.hpp"
+#include "tools/command_line.hpp"
 
 namespace tobi_bench {
 
 namespace {
 
-[[noreturn]] void refuse(std::string why) {
-  for (char& c : why) c = c == '\n' ? ' ' : c;  // the user's own words may have line ends
-  std::fprintf(stderr, "tobi-bench: %s (tobi-bench --help says more)\n", why.c_str());
-  std::exit(2);
-}
+[[noreturn]] void refuse(const std::string& why) { tobi_tools::refuse("tobi-bench", why); }
 
 std::string tree_names() {
   std::vector<std::string_view> names;
@@ -31,60 +26,54 @@ std::string tree_names() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-void common_options(CLI::App& app, arguments& a) {
-  app.add_option("--workers", a.workers, "processes (default: TOBI_WORKERS, or one per core)")
-      ->check(CLI::Range(1, 65535));
-  app.add_option("--repeat", a.repeat, "measured runs")->check(CLI::Range(1, 100000));
-  app.add_option("--warmup", a.warmup, "runs before them that are not counted")->check(CLI::Range(0, 100000));
-  app.add_flag("--json", a.json, "one JSON object a run");
+void warmup_option(CLI::App& sub, arguments& a) {
+  sub.add_option("--warmup", a.warmup, "runs before them that are not counted")->check(CLI::Range(0, 100000));
 }
 
-void run_options(CLI::App& app, arguments& a) {
-  common_options(app, a);
-  auto* serial = app.add_flag("--serial", a.serial, "the same source with the runtime elided: one process, no tasks");
-  app.add_flag("--verify", a.verify, "compare with the known answer");
-  app.add_flag("--progress", a.progress, "a progress line, if standard error is a terminal");
-  app.add_flag("--efficiency", a.efficiency, "also run the elision, in turn, and compare")->excludes(serial);
+void run_options(CLI::App& sub, arguments& a) {
+  common_options(sub, a, "measured runs (default: 1)");
+  warmup_option(sub, a);
+  auto* serial = sub.add_flag("--serial", a.serial, "the same source with the runtime elided: one process, no tasks");
+  sub.add_flag("--verify", a.verify, "compare with the known answer");
+  sub.add_flag("--progress", a.progress, "a progress line, if standard error is a terminal");
+  sub.add_flag("--efficiency", a.efficiency, "also run the elision, in turn, and compare")->excludes(serial);
 }
 
-void tree_options(CLI::App& app, arguments& a) {
-  auto* named = app.add_option("--tree", a.tree_name, "one of " + tree_names());
-  const auto own = [&](CLI::Option* o) { named->excludes(o); };
-  static int type = 1;
-  static int shape = 0;
-  tree& t = a.shape;
-  own(app.add_option("-t", type, "tree type: 0 binomial, 1 geometric, 2 hybrid, 3 balanced")->check(CLI::Range(0, 3)));
-  own(app.add_option("-b", t.b0, "branching factor of the root")->check(CLI::Range(0.0, 1e6)));
-  own(app.add_option("-r", t.root_seed, "seed of the root")->check(CLI::Range(0, 2147483647)));
-  own(app.add_option("-a", shape, "shape: 0 linear, 1 expdec, 2 cyclic, 3 fixed")->check(CLI::Range(0, 3)));
-  own(app.add_option("-d", t.gen_max, "depth that the shape refers to")->check(CLI::Range(1, 100000)));
-  own(app.add_option("-q", t.non_leaf_prob, "probability that a binomial node has children")
-          ->check(CLI::Range(0.0, 1.0)));
-  own(app.add_option("-m", t.non_leaf_children, "children of a binomial node that has some")
-          ->check(CLI::Range(0, 100)));
-  own(app.add_option("-f", t.shift_depth, "hybrid: share of the depth that is geometric")->check(CLI::Range(0.0, 1.0)));
-  own(app.add_option("-g", t.granularity, "hashes per node")->check(CLI::Range(1, 1000000)));
-  app.parse_complete_callback([&a] {
-    a.shape.type = static_cast<tree_type>(type);
-    a.shape.shape = static_cast<tree_shape>(shape);
-  });
+void named_tree_option(CLI::App& sub, tree_options& o) { sub.add_option("--tree", o.name, "one of " + tree_names()); }
+
+// The name, or the tree's own flags, of which each takes the name away.
+void tree_options_of(CLI::App& sub, tree_options& o) {
+  named_tree_option(sub, o);
+  CLI::Option* named = sub.get_option("--tree");
+  const auto own = [&](const char* flag, auto& value, const char* what, const CLI::Range& good) {
+    sub.add_option(flag, value, what)->check(good)->excludes(named)->each([&o](const std::string&) { o.name.clear(); });
+  };
+  tree& t = o.shape;
+  own("-t", t.type, "tree type: 0 binomial, 1 geometric, 2 hybrid, 3 balanced", CLI::Range(0, 3));
+  own("-b", t.b0, "branching factor of the root", CLI::Range(0.0, 1e6));
+  own("-r", t.root_seed, "seed of the root", CLI::Range(0, 2147483647));
+  own("-a", t.shape, "shape: 0 linear, 1 expdec, 2 cyclic, 3 fixed", CLI::Range(0, 3));
+  own("-d", t.gen_max, "depth that the shape refers to", CLI::Range(1, 100000));
+  own("-q", t.non_leaf_prob, "probability that a binomial node has children", CLI::Range(0.0, 1.0));
+  own("-m", t.non_leaf_children, "children of a binomial node that has some", CLI::Range(0, 100));
+  own("-f", t.shift_depth, "hybrid: share of the depth that is geometric", CLI::Range(0.0, 1.0));
+  own("-g", t.granularity, "hashes per node", CLI::Range(1, 1000000));
+}
+
+std::string names_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(sub->get_name());
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 // What is wrong with the command line, in one sentence.
-[[noreturn]] void refuse_words(const CLI::App& app, const CLI::App& peers, const CLI::ParseError& e) {
-  const std::string text = e.what();
-  if (e.get_name() == "RequiredError") {
-    const std::vector<std::string> unknown = app.remaining(true);
-    const char* choices = peers.parsed() ? "fib, uts"
-                                         : "fib, btc, nqueens, uts, pfor, recpfor, lcs, cilksort, uts-mem, gups, "
-                                           "stream, histogram, pagerank, frames, "
-                                           "fork-cost, space, steal-breakdown, ramp, peers";
-    if (unknown.empty() || unknown.front().starts_with('-')) refuse(fmt::format("name a program first: {}", choices));
-    refuse(fmt::format("{} is not one of {}", unknown.front(), choices));
-  }
-  if (e.get_name() == "ArgumentMismatch")
-    refuse(fmt::format("{} takes one value, and is given once", text.substr(0, text.find(':'))));
-  refuse(text);
+std::string what_is_wrong(const CLI::App& app, const CLI::App& peers, const CLI::ParseError& e) {
+  if (e.get_name() != "RequiredError") return tobi_tools::sentence_of(e);
+  const std::vector<std::string> unknown = app.remaining(true);
+  const std::string choices = names_of(peers.parsed() ? peers : app);
+  if (unknown.empty() || unknown.front().starts_with('-')) return "name a program first: " + choices;
+  return fmt::format("{} is not one of {}", unknown.front(), choices);
 }
 
 void check_tree(const tree& t) {
@@ -98,159 +87,152 @@ void check_tree(const tree& t) {
     refuse(fmt::format("a balanced tree with -b {} and -d {} has more leaves than a run can count", t.b0, t.gen_max));
 }
 
-// The subcommands share one --n, and the last one's default would be everybody's.
-void take_default(const CLI::App& app, const std::string& chosen, const char* name, std::uint64_t& value) {
-  const CLI::App* sub = app.get_subcommand(chosen);
-  if (!sub->parsed()) return;
-  const CLI::Option* option = sub->get_option_no_throw(name);
-  if (option == nullptr || option->count() != 0) return;
-  const std::string text = option->get_default_str();  // none: the program chooses
-  if (!text.empty()) value = std::stoull(text);
+// A tree by its name, or one that ends.
+void complete_tree(tree_options& o) {
+  if (o.name.empty()) {
+    check_tree(o.shape);
+    return;
+  }
+  const named_tree* known = find_tree(o.name);
+  if (known == nullptr) refuse("--tree " + o.name + " is not one of " + tree_names());
+  o.shape = known->shape;
 }
 
 // Answers that do not fit 64 bits are not computed.
-void check_btc(const arguments& a) {
+void check_btc(const btc_options& o) {
   long double tasks = 1;
-  for (std::uint64_t d = 0; d < a.depth; ++d) tasks = tasks * static_cast<long double>(2 * a.iter) + 1;
+  for (std::uint64_t d = 0; d < o.depth; ++d) tasks = tasks * static_cast<long double>(2 * o.iter) + 1;
   if (tasks > 9e18L) refuse("--depth and --iter make more tasks than 64 bits can count");
 }
 
+// What needs more than one option to be checked, or is chosen by another one.
+void complete(arguments& a, const CLI::App& chosen) {
+  if (a.repeat == 0) a.repeat = a.what == arguments::kind::program ? 1 : 5;
+  if (chosen.get_option_no_throw("--tree") != nullptr) complete_tree(a.tree);
+  if (a.what != arguments::kind::program) return;
+  if (a.app == "btc") check_btc(a.btc);
+  const auto is_halved = [&](std::uint64_t n) {
+    if (!std::has_single_bit(n)) refuse("--n: " + a.app + " halves it, so it must be a power of two");
+  };
+  if (a.app == "recpfor") is_halved(a.loop.n);
+  if (a.app == "lcs") is_halved(a.lcs.n);
+  if (!std::has_single_bit(a.gups.n)) refuse(fmt::format("--n: {} words are no power of two", a.gups.n));
+  if (a.gups.updates == 0) a.gups.updates = 4 * a.gups.n;
+}
+
+void add_programs(CLI::App& app, arguments& a) {
+  auto* fib = app.add_subcommand("fib", "Fibonacci numbers, a task per call");
+  fib->add_option("--n", a.fib.n, "which one")->capture_default_str()->check(CLI::Range(0, 90));
+  auto* btc = app.add_subcommand("btc", "binary task creation");
+  btc->add_option("--depth", a.btc.depth, "levels below the root")->capture_default_str()->check(CLI::Range(0, 62));
+  btc->add_option("--iter", a.btc.iter, "times that each task forks two")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+  auto* nqueens = app.add_subcommand("nqueens", "queens on a board, a task per placement");
+  nqueens->add_option("--n", a.nqueens.n, "size of the board")->capture_default_str()->check(CLI::Range(1, 20));
+  nqueens->add_option("--cutoff", a.nqueens.cutoff, "search this many rows at the end without tasks")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 20));
+  auto* uts = app.add_subcommand("uts", "unbalanced tree search");
+  tree_options_of(*uts, a.tree);
+  auto* pfor = app.add_subcommand("pfor", "parallel loops, one after the other");
+  auto* recpfor = app.add_subcommand("recpfor", "parallel loops at each level of a recursion");
+  for (CLI::App* sub : {pfor, recpfor}) {
+    sub->add_option("--n", a.loop.n, "iterations of a loop")->capture_default_str()->check(CLI::Range(1, 1 << 30));
+    sub->add_option("--k", a.loop.k, "loops")->capture_default_str()->check(CLI::Range(1, 1000000));
+    sub->add_option("--m", a.loop.m, "microseconds per iteration")->capture_default_str()->check(CLI::Range(0.01, 1e6));
+  }
+  auto* lcs = app.add_subcommand("lcs", "longest common subsequence, by futures");
+  lcs->add_option("--n", a.lcs.n, "bytes of each string")->capture_default_str()->check(CLI::Range(1, 1 << 20));
+  lcs->add_option("--c", a.lcs.c, "side of the blocks that are not split")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  auto* cilksort = app.add_subcommand("cilksort", "sort 4-byte integers in global memory");
+  constexpr std::uint64_t many = std::uint64_t{1} << 40;
+  cilksort->add_option("--n", a.cilksort.n, "elements, such as 10M")
+      ->capture_default_str()
+      ->transform(CLI::AsSizeValue(true))  // 10M is ten million
+      ->check(CLI::Range(std::uint64_t{1}, many));
+  cilksort->add_option("--cutoff", a.cilksort.cutoff, "elements of a leaf")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{16}, many));
+  cilksort->add_option("--chunk", a.cilksort.chunk, "bytes dealt to each worker in turn (default: one equal part each)")
+      ->transform(CLI::AsSizeValue(false));
+  cilksort
+      ->add_option_function<std::string>(
+          "--shape",
+          [&a](const std::string& name) {
+            a.cilksort.shape = name == "original" ? cilksort_shape::original : cilksort_shape::pairs;
+          },
+          "how it divides")
+      ->default_str("pairs")
+      ->check(CLI::IsMember({"pairs", "original"}));
+  auto* uts_mem = app.add_subcommand("uts-mem", "unbalanced tree in global memory: built, traversed, freed");
+  tree_options_of(*uts_mem, a.tree);
+  for (CLI::App* sub : {fib, btc, nqueens, uts, pfor, recpfor, lcs, cilksort, uts_mem}) run_options(*sub, a);
+  add_memory_programs(app, a, run_options);
+}
+
+void add_measures(CLI::App& app, arguments& a) {
+  auto* frames = app.add_subcommand("frames", "fib in frames on the heap, as X10 has them, and in place; in turn");
+  frames->add_option("--n", a.frames.n, "which number")->capture_default_str()->check(CLI::Range(2, 45));
+  auto* fork_cost = app.add_subcommand("fork-cost", "cycles of a fork and its join, on one worker");
+  fork_cost->add_option("--n", a.fork_cost.forks, "forks")->capture_default_str()->check(CLI::Range(1000, 1000000000));
+  auto* space = app.add_subcommand("space", "stack and address space used, and what iso-address would reserve");
+  space->add_option("--iso-stack", a.space.iso_stack, "bytes of a thread's stack under iso-address")
+      ->capture_default_str()
+      ->check(CLI::Range(4096, 1 << 30));
+  auto* breakdown = app.add_subcommand("steal-breakdown", "what a steal spends its time on, for each deque");
+  breakdown->add_option("--n", a.breakdown.pairs, "pairs of tasks, one of which is to be stolen")
+      ->capture_default_str()
+      ->check(CLI::Range(100, 100000000));
+  for (CLI::App* sub : {frames, fork_cost, space, breakdown}) {
+    common_options(*sub, a, "measured runs (default: 5)");
+    warmup_option(*sub, a);
+  }
+  add_ramp(app, a);
+}
+
+CLI::App& add_peers(CLI::App& app, arguments& a) {
+  auto* peers = app.add_subcommand("peers", "the same program on serial, tobi, oneTBB and OpenMP, in turn");
+  peers->require_subcommand(1);
+  auto* fib = peers->add_subcommand("fib", "Fibonacci numbers");
+  fib->add_option("--n", a.fib.n, "which one")->capture_default_str()->check(CLI::Range(2, 90));
+  auto* uts = peers->add_subcommand("uts", "unbalanced tree search");
+  named_tree_option(*uts, a.tree);
+  for (CLI::App* sub : {fib, uts}) {
+    common_options(*sub, a, "measured runs of each peer (default: 5)");
+    warmup_option(*sub, a);
+    sub->add_option("--only", a.peers.only, "run this peer alone and print its seconds")
+        ->check(CLI::IsMember({"serial", "tobi", "onetbb", "openmp"}))
+        ->group("");
+  }
+  return *peers;
+}
+
 }  // namespace
+
+void common_options(CLI::App& sub, arguments& a, const std::string& repeat, const std::string& line) {
+  sub.add_option("--workers", a.workers, "processes (default: TOBI_WORKERS, or one per core)")
+      ->check(CLI::Range(1, 65535));
+  sub.add_option("--repeat", a.repeat, repeat)->check(CLI::Range(1, 100000));
+  sub.add_flag("--json", a.json, "one JSON object per " + line);
+}
 
 arguments parse(int argc, char** argv) {
   arguments a;
   CLI::App app("The programs of the uni-address and continuation-stealing papers.", "tobi-bench");
   app.require_subcommand(1);
-
-  auto* fib = app.add_subcommand("fib", "Fibonacci numbers, a task a call");
-  fib->add_option("--n", a.n, "which one")->default_val(35)->check(CLI::Range(0, 90));
-  auto* btc = app.add_subcommand("btc", "binary task creation");
-  btc->add_option("--depth", a.depth, "levels below the root")->default_val(20)->check(CLI::Range(0, 62));
-  btc->add_option("--iter", a.iter, "times that each task forks two")->default_val(1)->check(CLI::Range(1, 1000000));
-  auto* nqueens = app.add_subcommand("nqueens", "queens on a board, a task a placement");
-  nqueens->add_option("--n", a.n, "size of the board")->default_val(12)->check(CLI::Range(1, 20));
-  nqueens->add_option("--cutoff", a.cutoff, "search this many rows at the end without tasks")
-      ->default_val(0)
-      ->check(CLI::Range(0, 20));
-  auto* uts = app.add_subcommand("uts", "unbalanced tree search");
-  tree_options(*uts, a);
-  auto* pfor = app.add_subcommand("pfor", "parallel loops, one after the other");
-  auto* recpfor = app.add_subcommand("recpfor", "parallel loops at each level of a recursion");
-  for (CLI::App* sub : {pfor, recpfor}) {
-    sub->add_option("--n", a.n, "iterations of a loop")->default_val(1024)->check(CLI::Range(1, 1 << 30));
-    sub->add_option("--k", a.k, "loops")->default_val(5)->check(CLI::Range(1, 1000000));
-    sub->add_option("--m", a.m, "microseconds per iteration")->default_val(10)->check(CLI::Range(0.01, 1e6));
-  }
-  auto* lcs = app.add_subcommand("lcs", "longest common subsequence, by futures");
-  lcs->add_option("--n", a.n, "bytes of each string")->default_val(8192)->check(CLI::Range(1, 1 << 20));
-  lcs->add_option("--c", a.c, "side of the blocks that are not split")->default_val(512)->check(CLI::Range(1, 1024));
-  auto* cilksort = app.add_subcommand("cilksort", "sort 4-byte integers in global memory");
-  const auto count_of = CLI::AsSizeValue(true);  // 10M is ten million
-  const auto size_of = CLI::AsSizeValue(false);
-  cilksort->add_option("--n", a.n, "elements, such as 10M")
-      ->default_val(1'000'000)
-      ->transform(count_of)
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
-  cilksort->add_option("--cutoff", a.cutoff, "elements of a leaf")
-      ->default_val(16384)
-      ->check(CLI::Range(std::uint64_t{16}, std::uint64_t{1} << 40));
-  cilksort->add_option("--chunk", a.chunk, "bytes dealt to each worker in turn (default: one equal part each)")
-      ->transform(size_of);
-  cilksort
-      ->add_option_function<std::string>(
-          "--shape",
-          [&a](const std::string& name) {
-            a.shape_of_sort = name == "original" ? cilksort_shape::original : cilksort_shape::pairs;
-          },
-          "how it divides")
-      ->default_str("pairs")
-      ->check(CLI::IsMember({"pairs", "original"}));
-  for (CLI::App* sub : {fib, btc, nqueens, uts, pfor, recpfor, lcs, cilksort}) run_options(*sub, a);
-  const std::vector<CLI::App*> on_memory = add_memory_programs(app, a);
-  for (CLI::App* sub : on_memory) run_options(*sub, a);
-  CLI::App* uts_mem = on_memory.front();
-  tree_options(*uts_mem, a);
-
-  auto* frames = app.add_subcommand("frames", "fib in frames on the heap, as X10 has them, and in place; in turn");
-  frames->add_option("--n", a.n, "which number")->default_val(27)->check(CLI::Range(2, 45));
-  auto* fork_cost = app.add_subcommand("fork-cost", "cycles of a fork and its join, on one worker");
-  fork_cost->add_option("--n", a.n, "forks")->default_val(1000000)->check(CLI::Range(1000, 1000000000));
-  auto* space = app.add_subcommand("space", "stack and address space used, and what iso-address would reserve");
-  space->add_option("--iso-stack", a.iso_stack, "bytes of a thread's stack under iso-address")
-      ->default_val(16384)
-      ->check(CLI::Range(4096, 1 << 30));
-  auto* breakdown = app.add_subcommand("steal-breakdown", "what a steal spends its time on, for each deque");
-  breakdown->add_option("--n", a.n, "pairs of tasks, one of which is to be stolen")
-      ->default_val(20000)
-      ->check(CLI::Range(100, 100000000));
-  const std::vector<CLI::App*> common_measures{frames, fork_cost, space, breakdown};
-  for (CLI::App* sub : common_measures) {
-    common_options(*sub, a);
-    sub->get_option("--repeat")->description("measured runs (default: 5)");
-  }
-  std::vector<CLI::App*> measures = common_measures;
-  measures.push_back(add_ramp(app, a));
-
-  auto* peers = app.add_subcommand("peers", "the same program on serial, tobi, oneTBB and OpenMP, in turn");
-  peers->require_subcommand(1);
-  auto* peers_fib = peers->add_subcommand("fib", "Fibonacci numbers");
-  peers_fib->add_option("--n", a.n, "which one")->default_val(35)->check(CLI::Range(2, 90));
-  auto* peers_uts = peers->add_subcommand("uts", "unbalanced tree search");
-  peers_uts->add_option("--tree", a.tree_name, "one of " + tree_names());
-  for (CLI::App* sub : {peers_fib, peers_uts}) {
-    common_options(*sub, a);
-    sub->get_option("--repeat")->description("measured runs of each peer (default: 5)");
-    sub->add_option("--only", a.only, "run this peer alone and print its seconds")
-        ->check(CLI::IsMember({"serial", "tobi", "onetbb", "openmp"}))
-        ->group("");
-  }
-
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& e) {
-    std::exit(app.exit(e));
-  } catch (const CLI::ParseError& e) {
-    refuse_words(app, *peers, e);
-  }
-
-  a.peers = peers->parsed();
-  if (a.peers && peers_fib->count("--repeat") + peers_uts->count("--repeat") == 0) a.repeat = 5;
-  for (const CLI::App* sub : {fib, btc, nqueens, uts, pfor, recpfor, lcs, cilksort, peers_fib, peers_uts}) {
-    if (sub->parsed()) a.app = sub->get_name();
-  }
-  for (const CLI::App* sub : measures) {
-    if (!sub->parsed()) continue;
-    a.app = sub->get_name();
-    a.measure = true;
-    if (sub->count("--repeat") == 0) a.repeat = 5;
-  }
-  for (const CLI::App* sub : on_memory) {
-    if (sub->parsed()) a.app = sub->get_name();
-  }
-  take_default(app, a.app, "--n", a.n);
-  take_default(app, a.app, "--cutoff", a.cutoff);
-  const program* what = a.peers || a.measure ? nullptr : find_program(a.app);
-  if (what != nullptr ? what->searches_tree : peers_uts->parsed()) {
-    const CLI::App* sub = uts_mem->parsed() ? uts_mem : uts;
-    const auto given = [sub](const char* flag) { return sub->count(flag) != 0; };
-    const bool own_flags = sub->parsed() && a.tree_name.empty() &&
-                           (given("-t") || given("-b") || given("-r") || given("-a") || given("-d") || given("-q") ||
-                            given("-m") || given("-f") || given("-g"));
-    if (!own_flags) {
-      if (a.tree_name.empty()) a.tree_name = "T1";
-      const named_tree* known = find_tree(a.tree_name);
-      if (known == nullptr) refuse("--tree " + a.tree_name + " is not one of " + tree_names());
-      a.shape = known->shape;
-    } else {
-      check_tree(a.shape);
-    }
-  }
-  if (btc->parsed()) check_btc(a);
-  if (what != nullptr && what->halves_n && !std::has_single_bit(a.n))
-    refuse("--n: " + a.app + " halves it, so it must be a power of two");
-  if (what != nullptr && what->on_memory()) {
-    if (const std::string wrong = complete_memory_program(a); !wrong.empty()) refuse(wrong);
-  }
+  add_programs(app, a);
+  add_measures(app, a);
+  const CLI::App& peers = add_peers(app, a);
+  tobi_tools::parse(app, argc, argv, [&](const CLI::ParseError& e) { return what_is_wrong(app, peers, e); });
+  const CLI::App& chosen = *(peers.parsed() ? peers : app).get_subcommands().front();
+  a.app = chosen.get_name();
+  a.what = peers.parsed()                   ? arguments::kind::peers
+           : find_program(a.app) != nullptr ? arguments::kind::program
+                                            : arguments::kind::measure;
+  complete(a, chosen);
   return a;
 }
 

@@ -9,27 +9,72 @@
 #include "tools/bench/apps/tree.hpp"
 #include "tools/bench/apps/variant.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace tobi_bench {
 
-/// Of ramp.
-struct ramp_sizes {
-  std::string shape = "all";
-  double leaf_s = 0.05;
-  std::uint64_t leaves = 0;  // as many as workers
-  bool busy = false;         // else they sleep
+struct fib_options {
+  std::uint64_t n = 35;
+};
+struct btc_options {
+  std::uint64_t depth = 20;
+  std::uint64_t iter = 1;
+};
+struct nqueens_options {
+  std::uint64_t n = 12;
+  std::uint64_t cutoff = 0;  // rows at the end that make no tasks
+};
+/// Of uts and uts-mem.
+struct tree_options {
+  std::string name = "T1";  // empty: own flags
+  tree shape;
+};
+/// Of pfor and recpfor.
+struct loop_options {
+  std::uint64_t n = 1024;    // iterations
+  std::uint64_t k = 5;       // loops
+  double m = 10;             // microseconds per iteration
+  std::uint64_t rounds = 0;  // the same, in rounds of compute(); see calibrate()
+};
+struct lcs_options {
+  std::uint64_t n = 8192;  // bytes of each string
+  std::uint64_t c = 512;   // side of the blocks that are not split
+};
+struct cilksort_options {
+  std::uint64_t n = 1'000'000;   // elements
+  std::uint64_t cutoff = 16384;  // elements of a leaf
+  std::uint64_t chunk = 0;       // bytes dealt to a worker at a time; 0: equal parts
+  cilksort_shape shape = cilksort_shape::pairs;
 };
 
-struct arguments {
-  std::string app;  // fib, btc, uts, nqueens, pfor, recpfor, lcs, cilksort; those of memory.hpp; or a measurement
-  bool peers = false;
-  std::string only;  // peers: run this one peer and print its seconds (the child process of a measurement)
+struct frames_options {
+  std::uint64_t n = 27;
+};
+struct fork_cost_options {
+  std::uint64_t forks = 1'000'000;
+};
+struct space_options {
+  std::uint64_t iso_stack = 16384;  // bytes of a thread's stack under iso-address
+};
+struct breakdown_options {
+  std::uint64_t pairs = 20'000;
+};
+struct ramp_options {
+  std::string shape = "all";
+  double leaf_s = 0.05;
+  std::uint64_t leaves = 0;  // 0: as many as workers
+  bool busy = false;         // else they sleep
+};
+struct peers_options {
+  std::string only;  // run this one peer and print its seconds (the child process of a measurement)
+};
 
+/// What is run, a program, a measurement or a comparison of peers, and how. Behind that, a struct for each subcommand.
+struct arguments {
+  enum class kind : std::uint8_t { program, measure, peers };
+
+  std::string app;  // the subcommand's name
+  kind what = kind::program;
   int workers = 0;  // 0: the runtime decides
-  int repeat = 1;
+  int repeat = 0;   // 0: 1 of a program, 5 of a measurement
   int warmup = 0;
   bool serial = false;
   bool verify = false;
@@ -37,26 +82,23 @@ struct arguments {
   bool progress = false;
   bool efficiency = false;
 
-  bool measure = false;      // frames, fork-cost, space, steal-breakdown, ramp
-  std::uint64_t n = 0;       // fib, nqueens; pfor, recpfor: iterations; lcs: bytes; cilksort: elements
-  std::uint64_t k = 5;       // pfor, recpfor: loops
-  double m = 10;             // pfor, recpfor: microseconds an iteration
-  std::uint64_t rounds = 0;  // the same, in rounds of compute()
-  std::uint64_t c = 512;     // lcs: side of the blocks that are not split
-  std::uint64_t cutoff = 0;  // nqueens: rows at the end that make no tasks; cilksort: elements of a leaf
-  std::uint64_t chunk = 0;   // cilksort: bytes dealt to a worker at a time; 0: equal parts
-  cilksort_shape shape_of_sort = cilksort_shape::pairs;
-  std::uint64_t iso_stack = 0;  // space
-  std::uint64_t depth = 0;
-  std::uint64_t iter = 1;
-  std::string tree_name;  // empty: own flags
-  tree shape;
-  memory_sizes memory;  // of the programs on global memory
-  ramp_sizes ramp;
+  fib_options fib;
+  btc_options btc;
+  nqueens_options nqueens;
+  tree_options tree;
+  loop_options loop;
+  lcs_options lcs;
+  cilksort_options cilksort;
+  gups_options gups;
+  stream_options stream;
+  graph_options graph;
+  frames_options frames;
+  fork_cost_options fork_cost;
+  space_options space;
+  breakdown_options breakdown;
+  ramp_options ramp;
+  peers_options peers;
 };
-
-/// Adds the subcommand of ramp, whose values go to A.
-CLI::App* add_ramp(CLI::App& app, arguments& a);
 
 /// Never returns on a bad argument: one sentence on standard error, status 2.
 arguments parse(int argc, char** argv);

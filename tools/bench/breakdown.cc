@@ -39,7 +39,7 @@ std::uint64_t halves(std::uint64_t pairs) {
 int measure_one(const arguments& a, const char* deque) {
   setenv("TOBI_DEQUE", deque, 1);
   tobi::runtime rt(tobi::options{.workers = a.workers == 0 ? 2 : a.workers});
-  const std::uint64_t pairs = a.n;
+  const std::uint64_t pairs = a.breakdown.pairs;
   (void)tobi::run([] { return halves(200); });
   rt.reset_stats();
   const std::uint64_t got = tobi::run([=] { return halves(pairs); });
@@ -58,7 +58,7 @@ int measure_one(const arguments& a, const char* deque) {
   nlohmann::ordered_json line{{"app", "steal-breakdown"}, {"deque", deque}, {"transport", rt.transport_name()}};
   if (!a.json) {
     fmt::print("steal-breakdown: {}, {} steals over {}, {:.0f} bytes of stack, {:.2f} round trips; mean cycles\n",
-               deque, s.steals_ok, rt.transport_name(), mean(s.stolen_bytes, s.steals_ok), s.round_trips_a_steal());
+               deque, s.steals_ok, rt.transport_name(), mean(s.stolen_bytes, s.steals_ok), s.round_trips_per_steal());
   }
   for (std::size_t i = 0; i < tobi::steal_phases; ++i) {
     const double cycles = mean(s.steal_cycles[i], s.steals_ok);
@@ -69,8 +69,8 @@ int measure_one(const arguments& a, const char* deque) {
   line["suspend"] = mean(s.suspend_cycles, s.outstanding_joins);
   line["total"] = total;
   line["steals"] = s.steals_ok;
-  line["round_trips"] = s.round_trips_a_steal();
-  line["stolen_bytes_a_steal"] = mean(s.stolen_bytes, s.steals_ok);
+  line["round_trips"] = s.round_trips_per_steal();
+  line["stolen_bytes_per_steal"] = mean(s.stolen_bytes, s.steals_ok);
   if (a.json) {
     fmt::print("{}\n", line.dump());
   } else {

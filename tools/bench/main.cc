@@ -5,7 +5,8 @@
 
 int main(int argc, char** argv) {
   const tobi_bench::arguments a = tobi_bench::parse(argc, argv);
-  if (a.measure) return tobi_bench::run_measure(a);
-  if (!a.peers) return tobi_bench::run_program(a);
-  return a.only.empty() ? tobi_bench::run_peers(a) : tobi_bench::run_one_peer(a);
+  using kind = tobi_bench::arguments::kind;
+  if (a.what == kind::measure) return tobi_bench::run_measure(a);
+  if (a.what == kind::program) return tobi_bench::run_program(a);
+  return a.peers.only.empty() ? tobi_bench::run_peers(a) : tobi_bench::run_one_peer(a);
 }

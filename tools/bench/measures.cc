@@ -22,7 +22,7 @@ namespace {
 int measure_frames(const arguments& a) {
   tobi::runtime rt(tobi::options{.workers = a.workers});
   parallel::heap_frames_prepare(rt.rank());
-  const std::uint64_t n = a.n;
+  const std::uint64_t n = a.frames.n;
   std::vector<double> in_place;
   std::vector<double> on_heap;
   std::uint64_t steals = 0;
@@ -92,7 +92,7 @@ fork_cycles count_forks(std::uint64_t n) {
 
 int measure_fork_cost(const arguments& a) {
   tobi::runtime rt(tobi::options{.workers = 1});
-  const std::uint64_t n = a.n;
+  const std::uint64_t n = a.fork_cost.forks;
   std::vector<double> forks;
   std::vector<double> calls;
   for (int i = -1 - a.warmup; i < a.repeat; ++i) {

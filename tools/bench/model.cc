@@ -33,7 +33,7 @@ double seconds_of_a_leaf(std::uint32_t c) {
   });
 }
 
-double seconds_of_an_iteration(const arguments& a) { return a.m * 1e-6; }
+double seconds_of_an_iteration(const loop_options& o) { return o.m * 1e-6; }
 
 }  // namespace
 
@@ -47,26 +47,28 @@ std::uint64_t compute(std::uint64_t rounds) {
   return 1;
 }
 
-void calibrate(arguments& a) {
+void calibrate(loop_options& o) {
   std::uint64_t rounds = 1024;
   while (seconds_of([&] { compute(rounds); }) < 2e-3) rounds *= 2;
   const double one = best_of(7, [&] { compute(rounds); }) / static_cast<double>(rounds);
-  a.rounds = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(a.m * 1e-6 / one));
+  o.rounds = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(seconds_of_an_iteration(o) / one));
 }
 
 std::optional<ideal> ideal_pfor(const arguments& a) {
-  return ideal{static_cast<double>(a.k) * seconds_of_an_iteration(a) * static_cast<double>(a.n), 0};
+  const loop_options& o = a.loop;
+  return ideal{static_cast<double>(o.k) * seconds_of_an_iteration(o) * static_cast<double>(o.n), 0};
 }
 
 std::optional<ideal> ideal_recpfor(const arguments& a) {
-  const double level = seconds_of_an_iteration(a) * static_cast<double>(a.n);
-  return ideal{static_cast<double>(a.k) * level * static_cast<double>(std::bit_width(a.n) - 1) + level, 0};
+  const loop_options& o = a.loop;
+  const double level = seconds_of_an_iteration(o) * static_cast<double>(o.n);
+  return ideal{static_cast<double>(o.k) * level * static_cast<double>(std::bit_width(o.n) - 1) + level, 0};
 }
 
 std::optional<ideal> ideal_lcs(const arguments& a) {
-  const auto side = static_cast<std::uint32_t>(std::min(a.n, a.c));
+  const auto side = static_cast<std::uint32_t>(std::min(a.lcs.n, a.lcs.c));
   const double one = seconds_of_a_leaf(side);
-  const double blocks = static_cast<double>(a.n) / static_cast<double>(side);
+  const double blocks = static_cast<double>(a.lcs.n) / static_cast<double>(side);
   return ideal{blocks * blocks * one, (2 * blocks - 1) * one};
 }
 

@@ -10,7 +10,7 @@
 namespace tobi_bench {
 
 /// For loops: the rounds of compute() that last as long as --m says. Sets A.rounds. Before the workers are forked.
-void calibrate(arguments& a);
+void calibrate(loop_options& o);
 
 /// Seconds. Without a span nothing is said about it.
 struct ideal {

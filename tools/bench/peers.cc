@@ -54,35 +54,35 @@ struct measurement {
 
 measurement measure_tobi(const arguments& a) {
   tobi::runtime rt(tobi::options{.workers = a.workers});
-  parallel::uts_prepare(a.shape);
+  parallel::uts_prepare(a.tree.shape);
   tobi::run([] { return parallel::fib(10); });  // the first run touches the memory
-  const std::uint64_t n = a.n;
+  const std::uint64_t n = a.fib.n;
   const peers::measured m = a.app == "fib" ? timed([=] { return tobi::run([=] { return parallel::fib(n); }); })
                                            : timed([] { return tobi::run([] { return parallel::uts(); }).nodes; });
   return {m, rt.computing(), rt.rank() == 0};
 }
 
 measurement measure_serial(const arguments& a) {
-  elided::uts_prepare(a.shape);
+  elided::uts_prepare(a.tree.shape);
   measurement m{{}, 1};
-  on_deep_stack([&] { m.got = timed([&] { return a.app == "fib" ? elided::fib(a.n) : elided::uts().nodes; }); });
+  on_deep_stack([&] { m.got = timed([&] { return a.app == "fib" ? elided::fib(a.fib.n) : elided::uts().nodes; }); });
   return m;
 }
 
 measurement measure(const arguments& a) {
   const bool fib = a.app == "fib";
-  if (a.only == "tobi") return measure_tobi(a);
-  if (a.only == "serial") return measure_serial(a);
+  if (a.peers.only == "tobi") return measure_tobi(a);
+  if (a.peers.only == "serial") return measure_serial(a);
 #ifdef TOBI_HAVE_TBB
-  if (a.only == "onetbb")
-    return {fib ? peers::onetbb_fib(a.n, a.workers) : peers::onetbb_uts(a.shape, a.workers), a.workers};
+  if (a.peers.only == "onetbb")
+    return {fib ? peers::onetbb_fib(a.fib.n, a.workers) : peers::onetbb_uts(a.tree.shape, a.workers), a.workers};
 #endif
-  return {fib ? peers::openmp_fib(a.n, a.workers) : peers::openmp_uts(a.shape, a.workers), a.workers};
+  return {fib ? peers::openmp_fib(a.fib.n, a.workers) : peers::openmp_uts(a.tree.shape, a.workers), a.workers};
 }
 
 // Every peer's time is divided by the same number: the forks of the program with tobi::spawn, or the nodes of the tree.
 double spawns(const arguments& a, std::uint64_t result) {
-  return a.app == "uts" ? static_cast<double>(result) : fib_forks(a.n);
+  return a.app == "uts" ? static_cast<double>(result) : fib_forks(a.fib.n);
 }
 
 // What the process of one measurement said.
@@ -108,7 +108,7 @@ outcome run_child(const std::string& what, int workers, const std::string& peer)
 }
 
 bool is_right(const arguments& a, std::uint64_t result) {
-  if (a.app == "uts") return result == find_tree(a.tree_name)->nodes;
+  if (a.app == "uts") return result == find_tree(a.tree.name)->nodes;
   return known_answer(right_fib, a, result, {}) == true;
 }
 
@@ -145,8 +145,8 @@ int explain_failure(std::string_view peer, const outcome& o) {
 }  // namespace
 
 int run_one_peer(const arguments& a) {
-  if (!is_built(a.only)) {
-    fmt::print(stderr, "tobi-bench: this build has no {}; install libtbb-dev and build again.\n", a.only);
+  if (!is_built(a.peers.only)) {
+    fmt::print(stderr, "tobi-bench: this build has no {}; install libtbb-dev and build again.\n", a.peers.only);
     return 2;
   }
   measurement m = measure(a);
@@ -161,7 +161,7 @@ int run_peers(const arguments& asked) {
     if (o.status != 0) return explain_failure("tobi", o);
     a.workers = o.workers;
   }
-  const std::string what = a.app == "fib" ? fmt::format("fib --n {}", a.n) : "uts --tree " + a.tree_name;
+  const std::string what = a.app == "fib" ? fmt::format("fib --n {}", a.fib.n) : "uts --tree " + a.tree.name;
   for (const char* peer : all_peers) {
     if (!is_built(peer))
       fmt::print(stderr, "tobi-bench: this build has no {}; install libtbb-dev and build again.\n", peer);

@@ -14,24 +14,22 @@ using json = nlohmann::ordered_json;
 double real(std::uint64_t n) { return static_cast<double>(n); }
 answer found(const tree_count& t) { return {t.nodes, t}; }
 
-std::string describe_n(const arguments& a) { return fmt::format("n={}", a.n); }
-json params_n(const arguments& a) { return {{"n", a.n}}; }
-std::string describe_loop(const arguments& a) { return fmt::format("n={} k={} m={}us", a.n, a.k, a.m); }
-json params_loop(const arguments& a) { return {{"n", a.n}, {"k", a.k}, {"m_us", a.m}}; }
+std::string describe_loop(const arguments& a) { return fmt::format("n={} k={} m={}us", a.loop.n, a.loop.k, a.loop.m); }
+json params_loop(const arguments& a) { return {{"n", a.loop.n}, {"k", a.loop.k}, {"m_us", a.loop.m}}; }
 
 const char* name_of(cilksort_shape s) { return s == cilksort_shape::original ? "original" : "pairs"; }
 
 std::string describe_tree(const arguments& a) {
-  if (!a.tree_name.empty()) return "tree=" + a.tree_name;
-  const tree& t = a.shape;
+  if (!a.tree.name.empty()) return "tree=" + a.tree.name;
+  const tree& t = a.tree.shape;
   return fmt::format("t={} a={} b={} d={} r={} q={} m={} f={} g={}", static_cast<int>(t.type),
                      static_cast<int>(t.shape), t.b0, t.gen_max, t.root_seed, t.non_leaf_prob, t.non_leaf_children,
                      t.shift_depth, t.granularity);
 }
 
 json params_tree(const arguments& a) {
-  if (!a.tree_name.empty()) return {{"tree", a.tree_name}};
-  const tree& t = a.shape;
+  if (!a.tree.name.empty()) return {{"tree", a.tree.name}};
+  const tree& t = a.tree.shape;
   return {{"t", static_cast<int>(t.type)},
           {"a", static_cast<int>(t.shape)},
           {"b", t.b0},
@@ -44,36 +42,38 @@ json params_tree(const arguments& a) {
 }
 
 std::string describe_graph(const arguments& a) {
-  const memory_sizes& m = a.memory;
+  const graph_options& m = a.graph;
   return fmt::format("scale={} degree={} seed={} chunk={}", m.scale, m.degree, m.seed, m.chunk);
 }
 json params_graph(const arguments& a) {
-  const memory_sizes& m = a.memory;
+  const graph_options& m = a.graph;
   return {{"scale", m.scale}, {"degree", m.degree}, {"seed", m.seed}, {"cutoff", m.cutoff}, {"chunk", m.chunk}};
 }
-double edges(const memory_sizes& m) { return real(m.degree) * real(std::uint64_t{1} << m.scale); }
+double edges(const graph_options& m) { return real(m.degree) * real(std::uint64_t{1} << m.scale); }
 
 // A root task takes what it needs of the arguments by value.
 const program programs[] = {
     {.name = "fib",
      .with_tasks = {.run = [](const arguments& a) -> answer {
-       return {tobi::run([n = a.n] { return parallel::fib(n); })};
+       return {tobi::run([n = a.fib.n] { return parallel::fib(n); })};
      }},
-     .elided = {.run = [](const arguments& a) -> answer { return {elided::fib(a.n)}; }},
-     .describe = describe_n,
-     .params = params_n,
+     .elided = {.run = [](const arguments& a) -> answer { return {elided::fib(a.fib.n)}; }},
+     .describe = [](const arguments& a) { return fmt::format("n={}", a.fib.n); },
+     .params = [](const arguments& a) -> json {
+       return {{"n", a.fib.n}};
+     },
      .done = [](const arguments& a, const answer&, std::string_view) -> work {
-       return {fib_forks(a.n), "Mforks/s"};
+       return {fib_forks(a.fib.n), "Mforks/s"};
      },
      .right = right_fib},
     {.name = "btc",
      .with_tasks = {.run = [](const arguments& a) -> answer {
-       return {tobi::run([depth = a.depth, iter = a.iter] { return parallel::btc(depth, iter); })};
+       return {tobi::run([depth = a.btc.depth, iter = a.btc.iter] { return parallel::btc(depth, iter); })};
      }},
-     .elided = {.run = [](const arguments& a) -> answer { return {elided::btc(a.depth, a.iter)}; }},
-     .describe = [](const arguments& a) { return fmt::format("depth={} iter={}", a.depth, a.iter); },
+     .elided = {.run = [](const arguments& a) -> answer { return {elided::btc(a.btc.depth, a.btc.iter)}; }},
+     .describe = [](const arguments& a) { return fmt::format("depth={} iter={}", a.btc.depth, a.btc.iter); },
      .params = [](const arguments& a) -> json {
-       return {{"depth", a.depth}, {"iter", a.iter}};
+       return {{"depth", a.btc.depth}, {"iter", a.btc.iter}};
      },
      .done = [](const arguments&, const answer& got, std::string_view) -> work {
        return {real(got.result), "Mtasks/s"};
@@ -82,15 +82,16 @@ const program programs[] = {
      .result = "tasks"},
     {.name = "nqueens",
      .with_tasks = {.run = [](const arguments& a) -> answer {
-       return {tobi::run([n = a.n, cutoff = a.cutoff] { return parallel::nqueens(n, cutoff); })};
+       return {tobi::run([n = a.nqueens.n, cutoff = a.nqueens.cutoff] { return parallel::nqueens(n, cutoff); })};
      }},
-     .elided = {.run = [](const arguments& a) -> answer { return {elided::nqueens(a.n, a.cutoff)}; }},
+     .elided = {.run = [](const arguments& a) -> answer { return {elided::nqueens(a.nqueens.n, a.nqueens.cutoff)}; }},
      .describe =
          [](const arguments& a) {
-           return a.cutoff == 0 ? describe_n(a) : fmt::format("n={} cutoff={}", a.n, a.cutoff);
+           const auto& [n, cutoff] = a.nqueens;
+           return cutoff == 0 ? fmt::format("n={}", n) : fmt::format("n={} cutoff={}", n, cutoff);
          },
      .params = [](const arguments& a) -> json {
-       return {{"n", a.n}, {"cutoff", a.cutoff}};
+       return {{"n", a.nqueens.n}, {"cutoff", a.nqueens.cutoff}};
      },
      .done = [](const arguments&, const answer& got, std::string_view) -> work {
        return {real(got.result), "Msolutions/s"};
@@ -98,9 +99,9 @@ const program programs[] = {
      .right = right_nqueens},
     {.name = "uts",
      .with_tasks = {.run = [](const arguments&) { return found(tobi::run([] { return parallel::uts(); })); },
-                    .prepare = [](const arguments& a) { parallel::uts_prepare(a.shape); }},
+                    .prepare = [](const arguments& a) { parallel::uts_prepare(a.tree.shape); }},
      .elided = {.run = [](const arguments&) { return found(elided::uts()); },
-                .prepare = [](const arguments& a) { elided::uts_prepare(a.shape); }},
+                .prepare = [](const arguments& a) { elided::uts_prepare(a.tree.shape); }},
      .describe = describe_tree,
      .params = params_tree,
      .done = [](const arguments&, const answer& got, std::string_view) -> work {
@@ -110,9 +111,10 @@ const program programs[] = {
      .searches_tree = true},
     {.name = "pfor",
      .with_tasks = {.run = [](const arguments& a) -> answer {
-       return {tobi::run([k = a.k, n = a.n, rounds = a.rounds] { return parallel::pfor(k, n, rounds); })};
+       return {
+           tobi::run([k = a.loop.k, n = a.loop.n, rounds = a.loop.rounds] { return parallel::pfor(k, n, rounds); })};
      }},
-     .elided = {.run = [](const arguments& a) -> answer { return {elided::pfor(a.k, a.n, a.rounds)}; }},
+     .elided = {.run = [](const arguments& a) -> answer { return {elided::pfor(a.loop.k, a.loop.n, a.loop.rounds)}; }},
      .describe = describe_loop,
      .params = params_loop,
      .done = [](const arguments&, const answer& got, std::string_view) -> work {
@@ -123,9 +125,12 @@ const program programs[] = {
      .is_loop = true},
     {.name = "recpfor",
      .with_tasks = {.run = [](const arguments& a) -> answer {
-       return {tobi::run([k = a.k, n = a.n, rounds = a.rounds] { return parallel::recpfor(k, n, rounds); })};
+       return {
+           tobi::run([k = a.loop.k, n = a.loop.n, rounds = a.loop.rounds] { return parallel::recpfor(k, n, rounds); })};
      }},
-     .elided = {.run = [](const arguments& a) -> answer { return {elided::recpfor(a.k, a.n, a.rounds)}; }},
+     .elided = {.run = [](const arguments& a) -> answer {
+       return {elided::recpfor(a.loop.k, a.loop.n, a.loop.rounds)};
+     }},
      .describe = describe_loop,
      .params = params_loop,
      .done = [](const arguments&, const answer& got, std::string_view) -> work {
@@ -133,44 +138,46 @@ const program programs[] = {
      },
      .right = right_recpfor,
      .best = ideal_recpfor,
-     .is_loop = true,
-     .halves_n = true},
+     .is_loop = true},
     {.name = "lcs",
      .with_tasks = {.run = [](const arguments&) -> answer { return {tobi::run([] { return parallel::lcs(); })}; },
-                    .prepare = [](const arguments& a) { parallel::lcs_prepare(a.n, a.c); }},
+                    .prepare = [](const arguments& a) { parallel::lcs_prepare(a.lcs.n, a.lcs.c); }},
      .elided = {.run = [](const arguments&) -> answer { return {elided::lcs()}; },
-                .prepare = [](const arguments& a) { elided::lcs_prepare(a.n, a.c); }},
-     .describe = [](const arguments& a) { return fmt::format("n={} c={}", a.n, a.c); },
+                .prepare = [](const arguments& a) { elided::lcs_prepare(a.lcs.n, a.lcs.c); }},
+     .describe = [](const arguments& a) { return fmt::format("n={} c={}", a.lcs.n, a.lcs.c); },
      .params = [](const arguments& a) -> json {
-       return {{"n", a.n}, {"c", a.c}};
+       return {{"n", a.lcs.n}, {"c", a.lcs.c}};
      },
      .done = [](const arguments& a, const answer&, std::string_view) -> work {
-       return {real(a.n) * real(a.n), "Mcells/s"};
+       return {real(a.lcs.n) * real(a.lcs.n), "Mcells/s"};
      },
      .right = right_lcs,
-     .best = ideal_lcs,
-     .halves_n = true},
+     .best = ideal_lcs},
     {.name = "cilksort",
      .with_tasks = {.run = [](const arguments& a) -> answer {
-                      tobi::run([shape = a.shape_of_sort, cutoff = a.cutoff] { parallel::cilksort(shape, cutoff); });
-                      return {a.n};
+                      tobi::run([o = a.cilksort] { parallel::cilksort(o.shape, o.cutoff); });
+                      return {a.cilksort.n};
                     },
-                    .prepare = [](const arguments& a) { parallel::cilksort_prepare(a.n, a.chunk); },
+                    .prepare = [](const arguments& a) { parallel::cilksort_prepare(a.cilksort.n, a.cilksort.chunk); },
                     .fill = [] { tobi::run([] { parallel::cilksort_fill(); }); },
                     .is_right = [] { return tobi::run([] { return parallel::cilksort_sorted(); }); }},
      .elided = {.run = [](const arguments& a) -> answer {
-                  elided::cilksort(a.shape_of_sort, a.cutoff);
-                  return {a.n};
+                  elided::cilksort(a.cilksort.shape, a.cilksort.cutoff);
+                  return {a.cilksort.n};
                 },
-                .prepare = [](const arguments& a) { elided::cilksort_prepare(a.n, a.chunk); },
+                .prepare = [](const arguments& a) { elided::cilksort_prepare(a.cilksort.n, a.cilksort.chunk); },
                 .fill = elided::cilksort_fill,
                 .is_right = elided::cilksort_sorted},
      .describe =
          [](const arguments& a) {
-           return fmt::format("n={} cutoff={} chunk={} shape={}", a.n, a.cutoff, a.chunk, name_of(a.shape_of_sort));
+           return fmt::format("n={} cutoff={} chunk={} shape={}", a.cilksort.n, a.cilksort.cutoff, a.cilksort.chunk,
+                              name_of(a.cilksort.shape));
          },
      .params = [](const arguments& a) -> json {
-       return {{"n", a.n}, {"cutoff", a.cutoff}, {"chunk", a.chunk}, {"shape", name_of(a.shape_of_sort)}};
+       return {{"n", a.cilksort.n},
+               {"cutoff", a.cilksort.cutoff},
+               {"chunk", a.cilksort.chunk},
+               {"shape", name_of(a.cilksort.shape)}};
      },
      .done = [](const arguments&, const answer& got, std::string_view) -> work {
        return {real(got.result), "Melements/s"};
@@ -178,62 +185,82 @@ const program programs[] = {
      .right = right_cilksort,
      .sorts_memory = true},
     {.name = "uts-mem",
-     .with_tasks = {.run = nullptr, .phases = &parallel::uts_mem_program},
-     .elided = {.run = nullptr, .phases = &elided::uts_mem_program},
+     .with_tasks = {.run = nullptr,
+                    .prepare = [](const arguments& a) { parallel::uts_mem_prepare(a.tree.shape); },
+                    .phases = &parallel::uts_mem_program},
+     .elided = {.run = nullptr,
+                .prepare = [](const arguments& a) { elided::uts_mem_prepare(a.tree.shape); },
+                .phases = &elided::uts_mem_program},
      .describe = describe_tree,
      .params = [](const arguments& a) -> json {
-       return a.tree_name.empty() ? json{{"shape", describe_tree(a)}} : json{{"tree", a.tree_name}};
+       return a.tree.name.empty() ? json{{"shape", describe_tree(a)}} : json{{"tree", a.tree.name}};
      },
      .done = [](const arguments&, const answer& got, std::string_view) -> work {
        return {real(got.result), "Mnodes/s"};
      },
      .searches_tree = true},
     {.name = "gups",
-     .with_tasks = {.run = nullptr, .phases = &parallel::gups_program},
-     .elided = {.run = nullptr, .phases = &elided::gups_program},
+     .with_tasks = {.run = nullptr,
+                    .prepare = [](const arguments& a) { parallel::gups_prepare(a.gups); },
+                    .phases = &parallel::gups_program},
+     .elided = {.run = nullptr,
+                .prepare = [](const arguments& a) { elided::gups_prepare(a.gups); },
+                .phases = &elided::gups_program},
      .describe =
          [](const arguments& a) {
-           return fmt::format("n={} updates={} chunk={}", a.memory.n, a.memory.updates, a.memory.chunk);
+           return fmt::format("n={} updates={} chunk={}", a.gups.n, a.gups.updates, a.gups.chunk);
          },
      .params = [](const arguments& a) -> json {
-       const memory_sizes& m = a.memory;
+       const gups_options& m = a.gups;
        return {{"n", m.n}, {"updates", m.updates}, {"cutoff", m.cutoff}, {"chunk", m.chunk}};
      },
      .done = [](const arguments& a, const answer&, std::string_view) -> work {
-       return {real(a.memory.updates), "Mupdates/s"};
+       return {real(a.gups.updates), "Mupdates/s"};
      }},
     {.name = "stream",
-     .with_tasks = {.run = nullptr, .phases = &parallel::stream_program},
-     .elided = {.run = nullptr, .phases = &elided::stream_program},
-     .describe = [](const arguments& a) { return fmt::format("n={} chunk={}", a.memory.n, a.memory.chunk); },
+     .with_tasks = {.run = nullptr,
+                    .prepare = [](const arguments& a) { parallel::stream_prepare(a.stream); },
+                    .phases = &parallel::stream_program},
+     .elided = {.run = nullptr,
+                .prepare = [](const arguments& a) { elided::stream_prepare(a.stream); },
+                .phases = &elided::stream_program},
+     .describe = [](const arguments& a) { return fmt::format("n={} chunk={}", a.stream.n, a.stream.chunk); },
      .params = [](const arguments& a) -> json {
-       return {{"n", a.memory.n}, {"cutoff", a.memory.cutoff}, {"chunk", a.memory.chunk}};
+       return {{"n", a.stream.n}, {"cutoff", a.stream.cutoff}, {"chunk", a.stream.chunk}};
      },
      .done = [](const arguments& a, const answer&, std::string_view phase) -> work {
        const double arrays = phase == "add" || phase == "triad" ? 3 : 2;
-       return {arrays * sizeof(double) * real(a.memory.n) / 1e3, "GB/s"};  // of thousands: the amount is in millions
+       return {arrays * sizeof(double) * real(a.stream.n) / 1e3, "GB/s"};  // of thousands: the amount is in millions
      }},
     {.name = "histogram",
-     .with_tasks = {.run = nullptr, .phases = &parallel::histogram_program},
-     .elided = {.run = nullptr, .phases = &elided::histogram_program},
+     .with_tasks = {.run = nullptr,
+                    .prepare = [](const arguments& a) { parallel::histogram_prepare(a.graph); },
+                    .phases = &parallel::histogram_program},
+     .elided = {.run = nullptr,
+                .prepare = [](const arguments& a) { elided::histogram_prepare(a.graph); },
+                .phases = &elided::histogram_program},
      .describe = describe_graph,
      .params = params_graph,
      .done = [](const arguments& a, const answer&, std::string_view) -> work {
-       return {edges(a.memory), "Medges/s"};
+       return {edges(a.graph), "Medges/s"};
      }},
     {.name = "pagerank",
-     .with_tasks = {.run = nullptr, .phases = &parallel::pagerank_program},
-     .elided = {.run = nullptr, .phases = &elided::pagerank_program},
+     .with_tasks = {.run = nullptr,
+                    .prepare = [](const arguments& a) { parallel::pagerank_prepare(a.graph); },
+                    .phases = &parallel::pagerank_program},
+     .elided = {.run = nullptr,
+                .prepare = [](const arguments& a) { elided::pagerank_prepare(a.graph); },
+                .phases = &elided::pagerank_program},
      .describe =
-         [](const arguments& a) { return describe_graph(a) + fmt::format(" iterations={}", a.memory.iterations); },
+         [](const arguments& a) { return describe_graph(a) + fmt::format(" iterations={}", a.graph.iterations); },
      .params =
          [](const arguments& a) {
            json graph = params_graph(a);
-           graph["iterations"] = a.memory.iterations;
+           graph["iterations"] = a.graph.iterations;
            return graph;
          },
      .done = [](const arguments& a, const answer&, std::string_view) -> work {
-       return {edges(a.memory) * real(a.memory.iterations), "Medges/s"};
+       return {edges(a.graph) * real(a.graph.iterations), "Medges/s"};
      }},
 };
 

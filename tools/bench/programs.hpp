@@ -34,7 +34,7 @@ struct variant {
   void (*prepare)(const arguments&) = nullptr;  // in every process, before the first run
   void (*fill)() = nullptr;                     // before each run, outside of its time
   bool (*is_right)() = nullptr;                 // behind it, where the result does not say it
-  const memory_program* phases = nullptr;       // of a program on global memory, instead of all above
+  const memory_program* phases = nullptr;       // of a program on global memory, instead of the three others
 };
 
 struct program {
@@ -48,9 +48,8 @@ struct program {
   const char* result = "result";
   std::optional<ideal> (*best)(const arguments&) = nullptr;
   bool is_loop = false;        // its iterations take as long as --m says
-  bool searches_tree = false;  // --tree, or the tree's own flags
-  bool halves_n = false;       // --n is a power of two
   bool sorts_memory = false;   // its array is in global memory, and it is no program of phases
+  bool searches_tree = false;  // --tree, or the tree's own flags
 
   [[nodiscard]] bool on_memory() const noexcept { return with_tasks.phases != nullptr; }
 };

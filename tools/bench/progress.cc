@@ -29,7 +29,7 @@ progress::progress(bool wanted, bool counts, const arguments& a) {
   if (at == MAP_FAILED) return;
   board_ = new (at) board;
   owner_ = getpid();
-  const named_tree* known = find_tree(a.tree_name);
+  const named_tree* known = counts ? find_tree(a.tree.name) : nullptr;
   printer_ = fork();
   if (printer_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

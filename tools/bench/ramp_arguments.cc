@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "tools/bench/arguments.hpp"
+#include "tools/bench/subcommands.hpp"
 
 namespace tobi_bench {
 
@@ -26,7 +26,7 @@ double seconds_in(const std::string& text) {
 
 }  // namespace
 
-CLI::App* add_ramp(CLI::App& app, arguments& a) {
+void add_ramp(CLI::App& app, arguments& a) {
   auto* ramp = app.add_subcommand("ramp", "time, in leaves, of programs of a few long leaves: how fast work spreads");
   ramp->add_option_function<std::string>(
           "--leaf", [&a](const std::string& text) { a.ramp.leaf_s = seconds_in(text); },
@@ -45,12 +45,7 @@ CLI::App* add_ramp(CLI::App& app, arguments& a) {
   ramp->add_flag("--sleep")->description("leaves sleep (default)")->excludes(busy);
   ramp->add_option("--shape", a.ramp.shape, "one program alone (default: all)")
       ->check(CLI::IsMember({"tree", "parallel_for", "parallel_invoke", "finish", "promises", "burst", "pair", "all"}));
-  ramp->add_option("--workers", a.workers, "processes (default: TOBI_WORKERS, or one per core)")
-      ->check(CLI::Range(1, 65535));
-  ramp->add_option("--repeat", a.repeat, "runs behind the first, which is shown apart (default: 5)")
-      ->check(CLI::Range(1, 100000));
-  ramp->add_flag("--json", a.json, "one JSON object a shape");
-  return ramp;
+  common_options(*ramp, a, "runs behind the first, which is shown apart (default: 5)", "shape");
 }
 
 }  // namespace tobi_bench

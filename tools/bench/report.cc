@@ -67,7 +67,7 @@ void print_json(const program& what, const arguments& a, const setting& where, c
   line["verified"] = r.verified ? nlohmann::ordered_json(*r.verified) : nlohmann::ordered_json();
   line["stats"] = nullptr;
   if (r.stats) {
-    const auto seconds_in_run = [](const tobi::statistics& s) { return static_cast<double>(s.run_time) / 1e9; };
+    const auto seconds_in_run = [](const tobi::statistics& s) { return static_cast<double>(s.run_ns) / 1e9; };
     line["stats"] = stats_of(*r.stats);
     line["stats"]["global"] = global_of(r.stats->global, seconds_in_run(*r.stats) * where.workers);
     for (const tobi::statistics& s : r.each_worker) {
@@ -80,7 +80,7 @@ void print_json(const program& what, const arguments& a, const setting& where, c
     of["seconds"] = p.seconds;
     if (p.counts) of[p.did.unit] = p.speed();
   }
-  if (what.is_loop) line["rounds"] = a.rounds;  // calibrated, so not what was asked for
+  if (what.is_loop) line["rounds"] = a.loop.rounds;  // calibrated, so not what was asked for
   if (what.searches_tree) {
     line["leaves"] = r.got.tree.leaves();
     line["depth"] = r.got.tree.depth();

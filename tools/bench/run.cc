@@ -38,11 +38,11 @@ tree_count search(const tree& t) {
 
 bool right_tree(const arguments& a, const tree_count& found) {
   tree_count right{};
-  if (const named_tree* known = find_tree(a.tree_name); known != nullptr) {
+  if (const named_tree* known = find_tree(a.tree.name); known != nullptr) {
     const std::uint64_t leaves = known->leaves != 0 ? known->leaves : found.leaves();
     right = {known->nodes, leaves << tree_count::depth_bits | known->depth};
   } else {
-    static const tree_count once = search(a.shape);
+    static const tree_count once = search(a.tree.shape);
     right = once;
   }
   if (found.nodes == right.nodes && found.leaves_and_depth == right.leaves_and_depth) return true;
@@ -135,7 +135,6 @@ bool accept(const program& what, const variant& which, const arguments& a, run_r
 // In every process, before the run.
 void prepare(const variant& which, const arguments& a) {
   if (which.prepare != nullptr) which.prepare(a);
-  if (which.phases != nullptr) which.phases->prepare(a.memory);
 }
 
 int run_serially(const program& what, const arguments& a) {
@@ -192,7 +191,7 @@ class watched {
 int run_program(const arguments& asked) {
   arguments a = asked;
   const program& what = program_of(a);
-  if (what.is_loop) calibrate(a);
+  if (what.is_loop) calibrate(a.loop);
   if (a.serial) return run_serially(what, a);
   const std::optional<ideal> best = what.best == nullptr ? std::nullopt : what.best(a);
   progress shown(a.progress && !a.json, what.on_memory() ? false : what.searches_tree, a);

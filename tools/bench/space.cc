@@ -85,7 +85,7 @@ int measure_space(const arguments& a) {
     const std::uint64_t result = p.run();
     const std::uint64_t peak = rt.stats().peak_stack_bytes;
     if (rt.rank() != 0) continue;
-    const std::uint64_t iso = p.threads * static_cast<std::uint64_t>(rt.size()) * a.iso_stack;
+    const std::uint64_t iso = p.threads * static_cast<std::uint64_t>(rt.size()) * a.space.iso_stack;
     if (a.json) {
       fmt::print("{}\n", nlohmann::ordered_json{{"app", "space"},
                                                 {"program", p.name},
@@ -93,7 +93,7 @@ int measure_space(const arguments& a) {
                                                 {"result", result},
                                                 {"peak_stack_bytes", peak},
                                                 {"reserved_bytes", reserved},
-                                                {"iso_threads_a_worker", p.threads},
+                                                {"iso_threads_per_worker", p.threads},
                                                 {"iso_reserved_bytes", iso}}
                              .dump());
     } else {

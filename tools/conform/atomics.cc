@@ -150,7 +150,8 @@ std::string the_owner_s_cpu_sees_what_is_complete(stage& s) {
 
 // A claim and a read in one chain: the rank that wins the claim reads what was written before it.
 std::string a_get_behind_a_compare_swap_is_after_it(stage& s) {
-  if (!s.fabric.caps().compare_swap || !s.fabric.caps().chain) return "skip: chains with compare_swap are not claimed";
+  if (!s.fabric.caps().compare_swap || !s.fabric.caps().chains())
+    return "skip: chains with compare_swap are not claimed";
   if (s.size() < 2) return "skip: it takes two ranks";
   s.word(0) = s.word(64) = 0;
   s.fence();
@@ -235,7 +236,8 @@ std::string owner_and_thieves_share_a_word(stage& s) {
 
 // A guard lets a transport stop behind a compare_swap that failed, and changes nothing else.
 std::string a_guard_stops_only_what_it_guards(stage& s) {
-  if (!s.fabric.caps().compare_swap || !s.fabric.caps().chain) return "skip: chains with compare_swap are not claimed";
+  if (!s.fabric.caps().compare_swap || !s.fabric.caps().chains())
+    return "skip: chains with compare_swap are not claimed";
   const std::uint64_t value = 77;
   for (int round = 0; round < 200; ++round) {
     for (std::size_t at = 0; at < 64; at += 8) s.word(at) = 5;

@@ -55,7 +55,7 @@ std::string what_was_posted_arrives(stage& s) {
 
 // Memory that no other process could map: private, without a descriptor.
 std::string any_memory_can_be_registered(stage& s) {
-  if (!s.fabric.caps().reg_any_va) return "skip: reg_any_va is not claimed";
+  if (!s.fabric.caps().registers_any_memory) return "skip: registers_any_memory is not claimed";
   constexpr std::size_t bytes = 16384;
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return "skip: there is no memory";
@@ -109,8 +109,10 @@ std::string registered_memory_exists_where_it_is_pinned(stage& s) {
     std::size_t there = 0;
     if (mincore(at, pages * page, states) != 0) bad = "skip: mincore() says nothing";
     for (const unsigned char state : states) there += state & 1u;
-    if (bad.empty() && s.fabric.caps().pins && there != pages) bad = "pins is claimed, and pages are not there";
-    if (bad.empty() && !s.fabric.caps().pins && there == pages) bad = "all pages are there, and pins is not claimed";
+    if (bad.empty() && s.fabric.caps().pins_memory && there != pages)
+      bad = "pins_memory is claimed, and pages are not there";
+    if (bad.empty() && !s.fabric.caps().pins_memory && there == pages)
+      bad = "all pages are there, and pins_memory is not claimed";
     if (s.fabric.deregister_memory(key) != status::ok) bad = "deregistering failed";
   }
   munmap(at, pages * page);

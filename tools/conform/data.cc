@@ -65,7 +65,7 @@ std::string get_moves_exactly_its_bytes(stage& s) {
 // A writer raises two words, second after first, in one chain; a reader that sees the second must see the first as
 // high.
 std::string a_chain_takes_effect_in_order(stage& s) {
-  if (!s.fabric.caps().chain) return "skip: chains are not claimed";
+  if (!s.fabric.caps().chains()) return "skip: chains are not claimed";
   const std::uint64_t rounds = s.rounds(20000);
   s.word(0) = s.word(4096) = 0;
   s.fence();
@@ -90,7 +90,7 @@ std::string a_chain_takes_effect_in_order(stage& s) {
 // Store buffering: each of two ranks puts its own word, then gets the other's, in one chain. Both reading the old value
 // means that a get has overtaken a put.
 std::string a_get_does_not_overtake_a_put_of_its_chain(stage& s) {
-  if (!s.fabric.caps().chain) return "skip: chains are not claimed";
+  if (!s.fabric.caps().chains()) return "skip: chains are not claimed";
   if (s.size() < 2) return "skip: it takes two ranks";
   const std::uint64_t rounds = s.turns(3000);
   std::string bad;
@@ -128,7 +128,7 @@ std::string a_get_does_not_overtake_a_put_of_its_chain(stage& s) {
 // The owner's CPU writes a value, and then the word that says so; a reader gets the word and the value, far from each
 // other, in one chain. Where that is not promised it is looked at all the same: what a device does is worth knowing.
 std::string a_get_reads_behind_the_get_before_it(stage& s) {
-  if (!s.fabric.caps().chain) {
+  if (!s.fabric.caps().chains()) {
     return s.fabric.caps().ordered_gets ? "ordered_gets is claimed without chains" : "skip: chains are not claimed";
   }
   if (s.size() < 2) return "skip: it takes two ranks";
@@ -241,9 +241,9 @@ std::string the_target_need_not_poll(stage& s) {
 
 std::string a_mapped_region_is_the_region(stage& s) {
   std::byte* there = s.fabric.map(s.region(s.next()));
-  if (!s.fabric.caps().direct_map)
-    return there == nullptr ? "" : "map() returns a pointer although direct_map is not claimed";
-  if (there == nullptr) return "map() returns null although direct_map is claimed";
+  if (!s.fabric.caps().maps_peers)
+    return there == nullptr ? "" : "map() answers a pointer although maps_peers is not claimed";
+  if (there == nullptr) return "map() answers null although maps_peers is claimed";
   const auto mine = static_cast<std::uint64_t>(s.rank()) + 1000;
   s.word(64) = mine;
   s.fence();

@@ -144,7 +144,7 @@ std::string a_notice_comes_once_and_after_its_put(stage& s) {
 
 // One rank sleeps on its descriptor and polls only when that has woken it; what another one asks of it is done then.
 std::string who_sleeps_on_the_descriptor_is_woken(stage& s) {
-  if (!s.fabric.caps().wait_fd) return "skip: wait_fd is not claimed";
+  if (!s.fabric.caps().has_wait_fd) return "skip: has_wait_fd is not claimed";
   if (s.fabric.wait_fd() < 0) return "wait_fd is claimed, and there is no descriptor";
   if (s.fabric.caps().passive_rma) return "skip: puts and gets need nobody to be awake";
   constexpr std::uint64_t long_ns = 10'000'000'000;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// tobi-conform TRANSPORT: what a transport keeps of the contract, a line a rule.
+// tobi-conform TRANSPORT: what a transport keeps of the contract, a line per rule.
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/base/text.hpp"
+#include "tools/command_line.hpp"
 #include "tools/conform/rules.hpp"
 #include "transports/decorators/wrap.hpp"
 #include "transports/meeting.hpp"
@@ -63,8 +65,7 @@ stage set_up(bootstrap::bootstrap& job, transports::transport& fabric) {
   s.move_while_waiting();
   for (int r = 0; r < job.size(); ++r) {
     transports::region_id id = 0;
-    if (fabric.attach(r, s.keys[static_cast<std::size_t>(r)], id) != status::ok)
-      base::fatal("attaching a peer's memory failed.");
+    if (fabric.attach(r, s.keys[r], id) != status::ok) base::fatal("attaching a peer's memory failed.");
     s.regions.push_back(id);
     transports::region_key theirs;
     std::memcpy(&theirs, job.get(r, "sync").data(), sizeof theirs);
@@ -148,48 +149,51 @@ void print(const rule& r, const std::string& verdict, bool as_json) {
   std::fflush(stdout);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  std::string name;
-  bool as_json = false;
+struct arguments {
+  const transports::registry_entry* transport = nullptr;
   std::vector<rule> rules = all_rules();
-  std::vector<std::string> rule_names;
-  for (const rule& r : rules) rule_names.emplace_back(r.name);
+  int ranks = ranks_of_a_fabric;
+  bool json = false;
+};
+
+arguments parse(int argc, char** argv) {
+  arguments a;
+  std::string name;
   std::vector<std::string> only;
-  int ranks_wanted = ranks_of_a_fabric;
-  CLI::App app("Whether a transport keeps the contract of transports/transport.hpp, a line a rule.", "tobi-conform");
+  std::vector<std::string> rule_names;
+  for (const rule& r : a.rules) rule_names.emplace_back(r.name);
+  CLI::App app("Whether a transport keeps the contract of transports/transport.hpp, a line per rule.", "tobi-conform");
   app.add_option("transport", name, "its name, as in tobi-info")->required();
-  app.add_flag("--json", as_json, "one JSON object a line: rule, status, reason");
-  app.add_option("--ranks", ranks_wanted, "processes that take part")->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_flag("--json", a.json, "one JSON object per line: rule, status, reason");
+  app.add_option("--ranks", a.ranks, "processes that take part")->check(CLI::Range(1, 64))->capture_default_str();
   app.add_option("--rule", only, "only this rule; may be given several times")
       ->check(CLI::IsMember(rule_names))
       ->type_name("NAME");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& e) {
-    return app.exit(e);
-  } catch (const CLI::ParseError& e) {
-    std::fprintf(stderr, "tobi-conform: %s (tobi-conform --help says more)\n", e.what());
-    return 2;
-  }
+  tobi_tools::parse(app, argc, argv, [](const CLI::ParseError& e) { return std::string(e.what()); });
   if (!only.empty()) {
-    std::erase_if(rules, [&](const rule& r) { return std::find(only.begin(), only.end(), r.name) == only.end(); });
+    std::erase_if(a.rules, [&](const rule& r) { return std::find(only.begin(), only.end(), r.name) == only.end(); });
   }
-  const transports::registry_entry* found = nullptr;
   for (const auto& entry : transports::registry()) {
-    if (entry.name == name) found = &entry;
+    if (entry.name == name) a.transport = &entry;
   }
-  if (found == nullptr) {
+  if (a.transport == nullptr) {
     std::fprintf(stderr, "tobi-conform: %s is not one of %s (tobi-info says more)\n", name.c_str(),
                  base::joined(transports::registry(), &transports::registry_entry::name).c_str());
-    return 2;
+    std::exit(2);
   }
+  return a;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const arguments a = parse(argc, argv);
+  const std::string name(a.transport->name);
   base::settings in_force = base::read_settings();
   in_force.transport = name;
   transports::check_names(in_force);
-  const int ranks = transports::unusable_apart(*found, {0, ranks_wanted, {}, in_force}).empty() ? ranks_wanted : 1;
-  if (const std::string why = transports::unusable_apart(*found, {0, ranks, {}, in_force}); !why.empty()) {
+  const int ranks = transports::unusable_apart(*a.transport, {0, a.ranks, {}, in_force}).empty() ? a.ranks : 1;
+  if (const std::string why = transports::unusable_apart(*a.transport, {0, ranks, {}, in_force}); !why.empty()) {
     std::fprintf(stderr, "tobi-conform: %s cannot be used here: %s\n", name.c_str(), why.c_str());
     return 2;
   }
@@ -197,23 +201,23 @@ int main(int argc, char** argv) {
   const auto job = bootstrap::launched() ? bootstrap::start(in_force, 0, ranks) : bootstrap::fork_workers(ranks);
   in_force.transport = name;  // rank 0 has given its settings
   const transports::context where{job->rank(), job->size(), {}, in_force};
-  const auto fabric = transports::wrap(found->create(where), where);
+  const auto fabric = transports::wrap(a.transport->create(where), where);
   stage s = set_up(*job, *fabric);
   measure(s);
   bool failed = false;
   const auto run = [&](const rule& r) {
     const std::string verdict = agree(s, r, r.run(s));
     failed = failed || (!verdict.empty() && !verdict.starts_with("skip: "));
-    if (job->rank() == 0) print(r, verdict, as_json);
+    if (job->rank() == 0) print(r, verdict, a.json);
   };
-  const bool ends_badly = rules.back().name == last_rule;
-  std::for_each(rules.begin(), rules.end() - (ends_badly ? 1 : 0), run);
+  const bool ends_badly = a.rules.back().name == last_rule;
+  std::for_each(a.rules.begin(), a.rules.end() - (ends_badly ? 1 : 0), run);
   std::memset(s.local(), 0, 4096);
   job->finalize();
   if (!ends_badly) return job->rank() == 0 && failed ? 1 : 0;
   // Rank 0 speaks for what it saw; the status of a rank that saw something else becomes the job's.
-  const std::string verdict = rules.back().run(s);
+  const std::string verdict = a.rules.back().run(s);
   const bool wrong = !verdict.empty() && !verdict.starts_with("skip: ");
-  if (job->rank() == 0) print(rules.back(), verdict, as_json);
+  if (job->rank() == 0) print(a.rules.back(), verdict, a.json);
   return wrong || (job->rank() == 0 && failed) ? 1 : 0;
 }

@@ -4,27 +4,26 @@
 // Each field of capabilities, and the rules that ask it. "Claimed": the rule fails where the field is set and does not
 // hold. "Not claimed": the rule fails where it holds and is not set.
 //
-//   field           claimed                     not claimed
-//   put_notify      notices                     unclaimed-is-unsupported
-//   fetch_add       fetch-add-exact, -unique    fetch-add-exact
-//   compare_swap    compare-swap-excludes       compare-swap-excludes
-//   scope           amo-scope-host              none of atomics that are there: amo-scope-host; domain: (1)
-//   passive_rma     passive-rma                 passive-rma: (2)
-//   passive_amo     passive-amo                 passive-amo: (2)
-//   needs_progress  needs-progress: (3)         needs-progress
-//   direct_map      direct-map                  direct-map
-//   reg_any_va      any-memory                  unclaimed-is-unsupported
-//   chain           chain-order-..., chain-max  chain-max
-//   ordered_gets    chain-order-of-gets         chain-order-of-gets: (1)
-//   wait_fd         wait-fd-wakes: (4)          unclaimed-is-unsupported
-//   peer_errors     peer-death                  (1)
-//   pins            pins                        pins
-//   any_thread      any-thread                  (5)
-//   inline_max      inline-put                  (1)
-//   chain_max       chain-max                   chain-max
-//   put_max         put-max                     put-max
-//   peers_max       (6)                         (6)
-//   msg_max         notices                     msg-max
+//   field                 claimed                     not claimed
+//   put_notify            notices                     unclaimed-is-unsupported
+//   fetch_add             fetch-add-exact, -unique    fetch-add-exact
+//   compare_swap          compare-swap-excludes       compare-swap-excludes
+//   scope                 amo-scope-host              none of atomics that are there: amo-scope-host; domain: (1)
+//   passive_rma           passive-rma                 passive-rma: (2)
+//   passive_amo           passive-amo                 passive-amo: (2)
+//   needs_progress        needs-progress: (3)         needs-progress
+//   maps_peers            direct-map                  direct-map
+//   registers_any_memory  any-memory                  unclaimed-is-unsupported
+//   ordered_gets          chain-order-of-gets         chain-order-of-gets: (1)
+//   has_wait_fd           wait-fd-wakes: (4)          unclaimed-is-unsupported
+//   peer_errors           peer-death                  (1)
+//   pins_memory           pins                        pins
+//   any_thread            any-thread                  (5)
+//   inline_max            inline-put                  (1)
+//   chain_max             chain-order-..., chain-max  chain-max
+//   put_max               put-max                     put-max
+//   peers_max             (6)                         (6)
+//   msg_max               notices                     msg-max
 //
 // (1) That nothing went wrong once promises nothing: atomics of two kinds may not have met, gets may have come in
 // order,
@@ -46,6 +45,7 @@
 #include <vector>
 
 #include "bootstrap/bootstrap.hpp"
+#include "libcore/base/per_rank.hpp"
 #include "transports/transport.hpp"
 
 namespace tobi::conformance {
@@ -56,12 +56,12 @@ struct stage {
 
   bootstrap::bootstrap& job;
   transports::transport& fabric;
-  transports::memory memory;                   // this rank's region
-  transports::region_key key;                  // its key
-  std::vector<transports::region_key> keys;    // of all ranks
-  std::vector<transports::region_id> regions;  // of all ranks, attached here
-  std::vector<transports::region_id> sync{};   // likewise, of the words of fence()
-  std::uint64_t* arrived = nullptr;            // this rank's words of fence()
+  transports::memory memory;                      // this rank's region
+  transports::region_key key;                     // its key
+  base::per_rank<transports::region_key> keys;    // of all ranks
+  base::per_rank<transports::region_id> regions;  // of all ranks, attached here
+  base::per_rank<transports::region_id> sync{};   // likewise, of the words of fence()
+  std::uint64_t* arrived = nullptr;               // this rank's words of fence()
   std::uint64_t fences = 0;
   std::uint64_t sleeps = 0;
   std::uint64_t affordable = ~std::uint64_t{0};        // round trips in about a second
@@ -70,7 +70,7 @@ struct stage {
   [[nodiscard]] int rank() const { return job.rank(); }
   [[nodiscard]] int size() const { return job.size(); }
   [[nodiscard]] int next() const { return (rank() + 1) % size(); }  // the peer that this rank works on
-  [[nodiscard]] transports::region_id region(int r) const { return regions[static_cast<std::size_t>(r)]; }
+  [[nodiscard]] transports::region_id region(int r) const { return regions[r]; }
   [[nodiscard]] std::byte* local(std::size_t offset = 0) const { return static_cast<std::byte*>(memory.base) + offset; }
   [[nodiscard]] std::uint64_t& word(std::size_t offset) const {
     return *reinterpret_cast<std::uint64_t*>(local(offset));

@@ -54,7 +54,7 @@ void stage::sleep_until_all() {
   } else {
     for (int r = 0; rank() == 0 && r < size(); ++r) {
       if (!fabric.serves_only(r)) continue;
-      const op tell = op::put(sync[static_cast<std::size_t>(r)], word * 8, &sleeps, 8);
+      const op tell = op::put(sync[r], word * 8, &sleeps, 8);
       if (done(r, tell) != status::ok) return;  // the rule will say what does not work
     }
     job.while_waiting(nullptr);
@@ -91,7 +91,7 @@ void stage::fence() {
   int round = 0;
   for (int step = 1; step < size(); step *= 2, ++round) {
     const int to = (rank() + step) % size();
-    const op tell = op::put(sync[static_cast<std::size_t>(to)], static_cast<std::uint64_t>(round) * 8, &fences, 8);
+    const op tell = op::put(sync[to], static_cast<std::uint64_t>(round) * 8, &fences, 8);
     if (done(to, tell) != status::ok) return;  // the rule will say what does not work
     while (std::atomic_ref(arrived[round]).load(std::memory_order_acquire) < fences) {
       wait_a_turn();

@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
+#include <string>
 #include <system_error>
 
 #include "libcore/base/log.hpp"
@@ -23,48 +25,56 @@ constexpr const char* architecture =
     "AArch64";
 #endif
 
-}  // namespace
-
-int main(int argc, char** argv) {
+struct arguments {
   bool only_settings = false;
-  bool as_json = false;
-  bool measured = true;
-  std::string probe;
+  bool json = false;
+  bool measure = true;
+  std::string probe;  // what this program asks its own children
+};
+
+arguments parse(int argc, char** argv) {
+  arguments a;
   CLI::App app("What Tobiuo finds here: the machine, the transports, the settings.", "tobi-info");
-  app.add_flag("--settings", only_settings, "only the table of settings")->disable_flag_override();
-  app.add_flag("--json", as_json, "one JSON object a line")->disable_flag_override();
+  app.add_flag("--settings", a.only_settings, "only the table of settings")->disable_flag_override();
+  app.add_flag("--json", a.json, "one JSON object per line")->disable_flag_override();
   app.add_flag(
-         "--measure,!--no-measure", measured,
+         "--measure,!--no-measure", a.measure,
          "let two processes find out whether each transport is one-sided here (the default); --no-measure: do not")
       ->disable_flag_override();
-  app.add_option("--probe", probe)->group("");  // what this program asks its own children
+  app.add_option("--probe", a.probe)->group("");
   app.set_version_flag("--version", TOBI_VERSION);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
-    return app.exit(e);
+    std::exit(app.exit(e));
   } catch (const CLI::ExtrasError&) {
     const std::string what = app.remaining().empty() ? "this" : app.remaining().front();
     base::fatal("tobi-info does not know " + what + "; tobi-info --help lists its options.", base::exit_usage);
   } catch (const CLI::ParseError& e) {
     base::fatal("tobi-info: " + std::string(e.what()) + "; tobi-info --help lists its options.", base::exit_usage);
   }
+  return a;
+}
 
-  if (!probe.empty()) return run_probe(probe);
+}  // namespace
+
+int main(int argc, char** argv) {
+  const arguments a = parse(argc, argv);
+  if (!a.probe.empty()) return run_probe(a.probe);
   const job_here job = read_job();
   std::vector<json> lines;
-  if (!only_settings) {
+  if (!a.only_settings) {
     lines.push_back({{"kind", "version"}, {"version", TOBI_VERSION}, {"architecture", architecture}});
     lines.push_back(machine_json(job));
     lines.push_back(pages_json());
     for (json& line : bootstraps_json()) lines.push_back(std::move(line));
-    for (json& line : transports_json(job, measured)) lines.push_back(std::move(line));
+    for (json& line : transports_json(job, a.measure)) lines.push_back(std::move(line));
     for (json& line : decorators_json(job)) lines.push_back(std::move(line));
   }
   for (const base::setting_row& row : base::settings_table()) lines.push_back(setting_json(row));
   bool written = true;
   try {
-    if (as_json) {
+    if (a.json) {
       for (const json& line : lines) fmt::print("{}\n", line.dump(-1, ' ', false, json::error_handler_t::replace));
     } else {
       print_for_people(lines);

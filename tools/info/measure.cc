@@ -17,6 +17,7 @@
 #include "libcore/base/log.hpp"
 #include "tools/info/probe.hpp"
 #include "transports/meeting.hpp"
+#include "transports/soft/settings.hpp"
 
 namespace tobi_info {
 
@@ -87,7 +88,9 @@ class pair {
   bool round(op what, int index, double& us);
 
  private:
-  static int ranks_of(const job_here& job) { return job.settings.amo_server == base::amo_place::worker ? 3 : 2; }
+  static int ranks_of(const job_here& job) {
+    return job.settings.of<transports::soft::settings>().amo_server == transports::soft::amo_place::worker ? 3 : 2;
+  }
   void connect();
   void complete(const op& what);
   void sleep_through(shared_round& r) const;

@@ -6,6 +6,7 @@
 #include "libcore/base/log.hpp"
 #include "libcore/base/text.hpp"
 #include "tools/info/child.hpp"
+#include "transports/decorators/settings.hpp"
 #include "transports/decorators/wrap.hpp"
 
 namespace tobi_info {
@@ -110,7 +111,8 @@ std::vector<json> transports_json(const job_here& job, bool measured) {
 std::vector<json> decorators_json(const job_here& job) {
   std::vector<json> lines;
   for (const transports::decorator_name& d : transports::decorator_names()) {
-    const std::vector<std::string_view> list = tobi::base::items(job.settings.wrap);
+    const std::vector<std::string_view> list =
+        tobi::base::items(job.settings.of<transports::decorators::settings>().wrap);
     const auto at = std::find(list.begin(), list.end(), d.name);
     const auto place = at == list.end() ? 0 : at - list.begin() + 1;  // 1 is next to the transport
     lines.push_back({{"kind", "decorator"},

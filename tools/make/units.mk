@@ -11,7 +11,7 @@ cold := bootstrap/% arch/topology.cc arch/pages.cc alloc/segment.cc transports/%
 # The cold sources of a folder are one unit, FOLDER/joined.cc. A sanitizer's build, which nobody measures, joins all of them.
 cold_sources := $(foreach c,$(cold),$(filter $(c),$(lib_sources)))
 join_release := $(cold_sources)
-join_asan    := $(filter-out transports/nap.cc,$(filter %.cc,$(lib_sources)))  # tests/module.mk wants that one alone
+join_asan    := $(filter-out transports/nap.cc transports/settings.cc,$(filter %.cc,$(lib_sources)))  # tests/module.mk wants these two alone
 join_tsan    := $(join_asan)
 join         := $(join_$(MODE))
 join_folders := $(foreach f,arch alloc bootstrap transports $(libcore_rooms:%=libcore/%),$(if $(filter $(f)/%,$(join)),$(f)))

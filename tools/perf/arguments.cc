@@ -4,12 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <string_view>
 
 #include "libcore/base/settings.hpp"
 #include "libcore/base/text.hpp"
+#include "tools/command_line.hpp"
 #include "transports/registry.hpp"
 
 namespace tobi_perf {
@@ -99,11 +98,7 @@ void check_together(const arguments& a) {
 
 }  // namespace
 
-void refuse(std::string why) {
-  for (char& c : why) c = c == '\n' ? ' ' : c;  // the user's own words may have line ends
-  std::fprintf(stderr, "tobi-perf: %s (tobi-perf --help says more)\n", why.c_str());
-  std::exit(2);
-}
+void refuse(const std::string& why) { tobi_tools::refuse("tobi-perf", why); }
 
 bool uses_runtime(const std::string& op) { return op == "steal" || op == "barrier"; }
 
@@ -127,17 +122,7 @@ arguments parse(int argc, char** argv) {
   app.add_flag("--json", a.json, "one JSON object a row");
   app.add_option("--plot", a.plot, "write median latency against size to this file, as SVG");
   app.add_flag("--child", a.child)->group("");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& e) {
-    std::exit(app.exit(e));
-  } catch (const CLI::ParseError& e) {
-    const std::string text = e.what();
-    if (e.get_name() == "ArgumentMismatch") {
-      refuse(text.substr(0, text.find(':')) + " takes one value, and is given once");
-    }
-    refuse(text);
-  }
+  tobi_tools::parse(app, argc, argv, tobi_tools::sentence_of);
   if (a.op.empty()) refuse("name an operation first: " + operation_names());
   const operation* o = find(a.op);
   if (o == nullptr) refuse(a.op + " is not one of " + operation_names());

@@ -24,7 +24,7 @@ struct arguments {
 
 /// Never returns on a bad argument: one sentence on standard error, status 2.
 arguments parse(int argc, char** argv);
-[[noreturn]] void refuse(std::string why);
+[[noreturn]] void refuse(const std::string& why);
 
 /// Whether the operation is measured through the public interface, by a program with tasks.
 bool uses_runtime(const std::string& op);

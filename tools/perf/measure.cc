@@ -207,7 +207,7 @@ void initiator::measure(const item& i, const std::vector<std::string>& unable, s
     }
     rows[l].ns = summarize(samples[l]);
     rows[l].iterations = samples[l].size() * plans[l].a_sample;
-    rows[l].operations_a_sample = plans[l].a_sample;
+    rows[l].operations_per_sample = plans[l].a_sample;
     if (l > 0 && rows[0].ns && rows[l].ns->median > 0) rows[l].ratio = rows[0].ns->median / rows[l].ns->median;
   }
 }

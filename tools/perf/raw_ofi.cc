@@ -15,6 +15,7 @@
 
 #include "libcore/base/log.hpp"
 #include "tools/perf/lane.hpp"
+#include "transports/ofi/settings.hpp"
 
 namespace tobi_perf {
 
@@ -173,7 +174,7 @@ class raw_ofi_lane final : public lane {
 
 std::string raw_ofi_lane::open() {
   const auto failed = [](const char* call, int code) { return std::string(call) + ": " + fi_strerror(-code); };
-  const std::string& provider = s_.settings.ofi_provider;
+  const std::string& provider = s_.settings.of<tobi::transports::ofi::settings>().provider;
   info_ = find_provider(provider, true);
   atomics_ = info_ != nullptr;
   if (info_ == nullptr) info_ = find_provider(provider, false);

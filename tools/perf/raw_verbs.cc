@@ -12,6 +12,7 @@
 #include "libcore/base/log.hpp"
 #include "tools/perf/lane.hpp"
 #include "tools/perf/raw_verbs_names.hpp"
+#include "transports/verbs/settings.hpp"
 
 namespace tobi_perf {
 
@@ -123,6 +124,7 @@ class raw_verbs_lane final : public lane {
   bool swaps(std::uint64_t count, std::uint64_t bytes) noexcept;
   bool window(const work& w, std::uint64_t count) noexcept;
   bool pings(std::uint64_t bytes, std::uint64_t count) noexcept;
+  [[nodiscard]] const auto& wish() const { return s_.settings.of<tobi::transports::verbs::settings>(); }
 
   const scene& s_;
   context_ptr context_;
@@ -147,14 +149,14 @@ std::string failed(const char* call) { return fmt::format("{}: {}", call, std::s
 std::string raw_verbs_lane::open_device() {
   int count = 0;
   const device_list all(ibv_get_device_list(&count));
-  const std::string wanted = entry_of(s_.settings.verbs_device, s_.job.rank());
+  const std::string wanted = entry_of(wish().device, s_.job.rank());
   for (int i = 0; all != nullptr && i < count; ++i) {
     ibv_device* const d = all.get()[i];
     if (!wanted.empty() && wanted != ibv_get_device_name(d)) continue;
     context_.reset(ibv_open_device(d));
     if (context_ == nullptr || ibv_query_device(context_.get(), &device_) != 0) continue;
     for (int port = 1; port <= device_.phys_port_cnt; ++port) {
-      if (s_.settings.verbs_port != 0 && port != s_.settings.verbs_port) continue;
+      if (wish().port != 0 && port != wish().port) continue;
       port_ = static_cast<std::uint8_t>(port);
       if (ibv_query_port(context_.get(), port_, &port_facts_) == 0 && port_facts_.state == IBV_PORT_ACTIVE) return "";
     }
@@ -165,8 +167,7 @@ std::string raw_verbs_lane::open_device() {
 
 std::string raw_verbs_lane::open_port() {
   if (port_facts_.link_layer != IBV_LINK_LAYER_ETHERNET) return "";
-  gid_index_ = s_.settings.verbs_gid_index >= 0 ? s_.settings.verbs_gid_index
-                                                : find_gid(context_.get(), port_, port_facts_.gid_tbl_len);
+  gid_index_ = wish().gid_index >= 0 ? wish().gid_index : find_gid(context_.get(), port_, port_facts_.gid_tbl_len);
   if (gid_index_ < 0) return "the port has no RoCE v2 address; TOBI_VERBS_GID_INDEX names another";
   return ibv_query_gid(context_.get(), port_, gid_index_, &mine_.gid) == 0 ? "" : failed("ibv_query_gid");
 }

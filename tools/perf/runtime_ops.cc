@@ -73,7 +73,7 @@ int measure_steals(const arguments& a) {
     r.note = "nothing was stolen in 5 s";
   } else {
     r.ns = summarize(samples);
-    r.operations_a_sample = std::max<std::uint64_t>(steals / samples.size(), 1);
+    r.operations_per_sample = std::max<std::uint64_t>(steals / samples.size(), 1);
     emit_note(fmt::format("{} on {}: {:.2f} dependent round trips and {:.0f} bytes of stack a steal", r.op, r.transport,
                           round_trips / static_cast<double>(steals), bytes / static_cast<double>(steals)));
   }

@@ -109,7 +109,7 @@ std::string through_transport::unable(const work& w) const {
   if (w.bytes > c.put_max) return "the transport moves at most " + base::format_size(c.put_max) + " at once";
   if (w.what == step::fetch_add && !c.fetch_add) return lacks("fetch_add");
   if ((w.what == step::compare_swap || w.what == step::chain) && !c.compare_swap) return lacks("compare_swap");
-  if (w.what == step::chain && (!c.chain || c.chain_max < 3)) return lacks("chains of three operations");
+  if (w.what == step::chain && c.chain_max < 3) return lacks("chains of three operations");
   if (w.what == step::notify && !c.put_notify) return lacks("put_notify");
   if (w.what == step::notify && w.bytes > s_.where.total) return lacks("notices of this size");
   return "";

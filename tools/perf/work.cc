@@ -27,8 +27,8 @@ json to_json(const row& r) {
 }
 
 std::string to_line(const row& r) {
-  json line{{"op", r.op},        {"transport", r.transport},   {"raw", r.raw},
-            {"n", r.iterations}, {"k", r.operations_a_sample}, {"note", r.note}};
+  json line{{"op", r.op},        {"transport", r.transport},     {"raw", r.raw},
+            {"n", r.iterations}, {"k", r.operations_per_sample}, {"note", r.note}};
   if (r.size) line["size"] = *r.size;
   if (r.ratio) line["ratio"] = *r.ratio;
   if (r.ns) line["ns"] = {r.ns->min, r.ns->median, r.ns->mean, r.ns->p99, r.ns->p999};
@@ -43,7 +43,7 @@ bool from_line(const std::string& line, row& r) {
   r.transport = j["transport"];
   r.raw = j["raw"];
   r.iterations = j["n"];
-  r.operations_a_sample = j["k"];
+  r.operations_per_sample = j["k"];
   r.note = j["note"];
   if (j.contains("size")) r.size = j["size"].get<std::uint64_t>();
   if (j.contains("ratio")) r.ratio = j["ratio"].get<double>();

@@ -45,7 +45,7 @@ struct row {
   std::optional<std::uint64_t> size;
   bool raw = false;
   std::uint64_t iterations = 0;
-  std::uint64_t operations_a_sample = 1;
+  std::uint64_t operations_per_sample = 1;
   std::optional<summary> ns;    // none: not measured, and `note` says why
   std::optional<double> ratio;  // raw rows: the median of the transport divided by this one
   std::string note;

@@ -4,9 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
+#include "tools/command_line.hpp"
 #include "tools/plot/svg.hpp"
 #include "tools/report/figures.hpp"
 #include "tools/report/print.hpp"
@@ -15,11 +14,7 @@ namespace {
 
 using namespace tobi_report;
 
-[[noreturn]] void refuse(std::string why) {
-  for (char& c : why) c = c == '\n' ? ' ' : c;
-  std::fprintf(stderr, "tobi-report: %s (tobi-report --help says more)\n", why.c_str());
-  std::exit(2);
-}
+[[noreturn]] void refuse(const std::string& why) { tobi_tools::refuse("tobi-report", why); }
 
 struct arguments {
   std::vector<std::string> files;
@@ -40,15 +35,9 @@ arguments parse(int argc, char** argv) {
   app.add_option("--svg", a.svg, "NAME FILE: write one figure of the first trace; NAME is one of " + names)
       ->type_name("NAME FILE")
       ->expected(2);
-  app.add_option("--papers", a.papers, "the papers' numbers (tools/report/papers.json), to stand beside ours");
+  app.add_option("--papers", a.papers, "the papers' numbers (tools/report/papers.json), to compare ours with");
   app.add_flag("--complete", a.complete, "fail where a result that --papers asks for is in none of the files");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& e) {
-    std::exit(app.exit(e));
-  } catch (const CLI::ParseError& e) {
-    refuse(e.what());
-  }
+  tobi_tools::parse(app, argc, argv, [](const CLI::ParseError& e) { return std::string(e.what()); });
   if (a.files.empty()) refuse("name a trace or a file of --json lines first");
   if (a.complete && a.papers.empty()) refuse("--complete means nothing without --papers");
   if (!a.svg.empty() && std::find(figure_names.begin(), figure_names.end(), a.svg[0]) == figure_names.end()) {

@@ -74,7 +74,7 @@ std::string results_of(const std::vector<line>& lines) {
     any = true;
     out += fmt::format("<tr><td>{}</td><td>{}</td>", escaped(title_of(l)), escaped(setting_of(l))) + cell(l, "/runs") +
            cell(l, "/seconds") + cell(l, "/result") + cell(l, "/stats/steals_ok") +
-           cell(l, "/stats/round_trips_a_steal") + cell(l, "/stats/stolen_per_created") + "</tr>\n";
+           cell(l, "/stats/round_trips_per_steal") + cell(l, "/stats/stolen_per_created") + "</tr>\n";
   }
   return any ? out + "</table>\n" : "";
 }

@@ -18,9 +18,11 @@
 
 #include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/base/per_rank.hpp"
 #include "libcore/base/rng.hpp"
 #include "libcore/base/text.hpp"
 #include "transports/decorators/decorator.hpp"
+#include "transports/decorators/settings.hpp"
 
 namespace tobi::transports::decorators {
 
@@ -66,10 +68,10 @@ bool read_fault(std::string_view item, plan& p) noexcept {
          number(item.substr(at + 1), never - 1, p.lost_after);
 }
 
-std::string read_plan(const base::settings& in_force, plan& p) {
-  for (const std::string_view item : base::items(in_force.fault)) {
+std::string read_plan(const std::string& list, plan& p) {
+  for (const std::string_view item : base::items(list)) {
     if (!read_fault(item, p)) {
-      return "TOBI_FAULT=" + in_force.fault + " has \"" + std::string(item) + "\", which is not one of " + good_faults;
+      return "TOBI_FAULT=" + list + " has \"" + std::string(item) + "\", which is not one of " + good_faults;
     }
   }
   return "";
@@ -87,7 +89,7 @@ class fault final : public decorator {
       : decorator(std::move(inner)),
         plan_(wanted),
         rng_(wanted.seed + static_cast<std::uint64_t>(where.rank) * 0x9e3779b97f4a7c15),
-        posted_at_(static_cast<std::size_t>(where.size)) {}
+        posted_at_(where.size) {}
   ~fault() override {
     for (const void* base : registered_) {
       if (is_mapped(base)) continue;
@@ -119,7 +121,7 @@ class fault final : public decorator {
     const status s = inner().flush(rank);
     if (s != status::ok) return s;
     if (plan_.again_percent != 0 && rng_.uniform(100) < plan_.again_percent) return status::again;
-    if (plan_.delay_ns != 0 && arch::now_ns() - posted_at_[static_cast<std::size_t>(rank)] < plan_.delay_ns) {
+    if (plan_.delay_ns != 0 && arch::now_ns() - posted_at_[rank] < plan_.delay_ns) {
       return status::again;
     }
     return status::ok;
@@ -147,14 +149,14 @@ class fault final : public decorator {
     if (s != status::ok) return s;
     operations_ += operations;
     if (static_cast<std::uint64_t>(rank) == plan_.lost_rank) to_lost_ += operations;
-    if (plan_.delay_ns != 0) posted_at_[static_cast<std::size_t>(rank)] = arch::now_ns();
+    if (plan_.delay_ns != 0) posted_at_[rank] = arch::now_ns();
     return s;
   }
 
   std::vector<const void*> registered_;
   plan plan_;
   base::rng rng_;
-  std::vector<std::uint64_t> posted_at_;
+  base::per_rank<std::uint64_t> posted_at_;
   std::uint64_t operations_ = 0;
   std::uint64_t to_lost_ = 0;
 };
@@ -163,12 +165,12 @@ class fault final : public decorator {
 
 std::string check_fault(const base::settings& in_force) {
   plan ignored;
-  return read_plan(in_force, ignored);
+  return read_plan(in_force.of<settings>().fault, ignored);
 }
 
 std::unique_ptr<transport> make_fault(std::unique_ptr<transport> inner, const context& where) {
   plan wanted;
-  (void)read_plan(where.settings, wanted);  // wrap() has checked it
+  (void)read_plan(where.settings.of<settings>().fault, wanted);  // wrap() has checked it
   return std::make_unique<fault>(std::move(inner), where, wanted);
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "arch/clock.hpp"
+#include "libcore/base/per_rank.hpp"
 #include "transports/decorators/decorator.hpp"
 
 namespace tobi::transports::decorators {
@@ -22,7 +23,7 @@ constexpr std::size_t notify_kind = 4;
 class stats final : public decorator {
  public:
   stats(std::unique_ptr<transport> inner, const context& where)
-      : decorator(std::move(inner)), rank_(where.rank), pending_(static_cast<std::size_t>(where.size)) {}
+      : decorator(std::move(inner)), rank_(where.rank), pending_(where.size) {}
 
   ~stats() override {
     std::string line = "tobi: rank " + std::to_string(rank_) + " " + std::string(name()) + " stats:";
@@ -62,7 +63,7 @@ class stats final : public decorator {
     if (s != status::ok) return s;
     ++flushes_;
     const std::uint64_t now = arch::now_ns();
-    auto& open = pending_[static_cast<std::size_t>(rank)];
+    auto& open = pending_[rank];
     for (std::size_t k = 0; k < kinds_.size(); ++k) {
       kinds_[k].completed += open[k].count;
       kinds_[k].waited_ns += open[k].count * now - open[k].begin_ns;
@@ -88,14 +89,14 @@ class stats final : public decorator {
         kind == static_cast<std::size_t>(op_kind::fetch_add) || kind == static_cast<std::size_t>(op_kind::compare_swap);
     ++kinds_[kind].count;
     kinds_[kind].bytes += atomic ? 8 : bytes;
-    open_sums& open = pending_[static_cast<std::size_t>(rank)][kind];
+    open_sums& open = pending_[rank][kind];
     ++open.count;
     open.begin_ns += now;
   }
 
   int rank_;
   std::array<kind_sums, 5> kinds_{};
-  std::vector<std::array<open_sums, 5>> pending_;
+  base::per_rank<std::array<open_sums, 5>> pending_;
   std::uint64_t chains_ = 0;
   std::uint64_t again_ = 0;
   std::uint64_t flushes_ = 0;

@@ -4,6 +4,7 @@
 #include "libcore/base/log.hpp"
 #include "libcore/base/text.hpp"
 #include "transports/decorators/decorator.hpp"
+#include "transports/decorators/settings.hpp"
 
 namespace tobi::transports {
 
@@ -34,22 +35,23 @@ std::vector<decorator_name> decorator_names() {
 }
 
 std::string check_wrap(const base::settings& in_force) {
+  const auto& wish = in_force.of<decorators::settings>();
   bool fault = false;
-  for (const std::string_view item : base::items(in_force.wrap)) {
+  for (const std::string_view item : base::items(wish.wrap)) {
     fault = fault || item == "fault";
     if (find(item) != nullptr) continue;
-    return "TOBI_WRAP=" + in_force.wrap + " has \"" + std::string(item) + "\", which is not one of " +
+    return "TOBI_WRAP=" + wish.wrap + " has \"" + std::string(item) + "\", which is not one of " +
            base::joined(table, &row::name);
   }
   if (std::string wrong = decorators::check_fault(in_force); !wrong.empty()) return wrong;
-  return in_force.fault.empty() || fault ? "" : "TOBI_FAULT is set, but nothing injects it; add fault to TOBI_WRAP";
+  return wish.fault.empty() || fault ? "" : "TOBI_FAULT is set, but nothing injects it; add fault to TOBI_WRAP";
 }
 
 std::unique_ptr<transport> wrap(std::unique_ptr<transport> inner, const context& where) {
   if (const std::string wrong = check_wrap(where.settings); !wrong.empty()) {
     base::fatal(wrong + ".", base::exit_usage);
   }
-  for (const std::string_view item : base::items(where.settings.wrap)) {
+  for (const std::string_view item : base::items(where.settings.of<decorators::settings>().wrap)) {
     inner = find(item)->make(std::move(inner), where);
   }
   return inner;

@@ -25,7 +25,7 @@ status mpi_transport::judge(int code, int rank, const char* doing) noexcept {
   MPI_Error_string(code, text, &length);
   base::log(base::log_level::error, "mpi: " + std::string(doing) + " failed with rank " + std::to_string(rank) + " (" +
                                         std::string(text, static_cast<std::size_t>(length)) + ").");
-  return health_[static_cast<std::size_t>(rank)] = status::peer_lost;
+  return health_[rank] = status::peer_lost;
 }
 
 // A buffer that MPI may read until the next flush.
@@ -43,8 +43,7 @@ status mpi_transport::post(int rank, std::span<const op> ops) noexcept {
   if (o.region >= regions_.size()) return status::invalid;
   const region& r = regions_[o.region];
   if (r.rank != rank || !in_range(o, r.bytes, caps_.put_max)) return status::invalid;
-  const auto peer = static_cast<std::size_t>(rank);
-  if (health_[peer] != status::ok) return health_[peer];
+  if (health_[rank] != status::ok) return health_[rank];
   const auto there = static_cast<MPI_Aint>(r.base + o.remote);
   const int bytes = static_cast<int>(o.bytes);
   int code = MPI_SUCCESS;
@@ -83,17 +82,16 @@ status mpi_transport::post(int rank, std::span<const op> ops) noexcept {
       break;
     }
   }
-  pending_[peer] = 1;
+  pending_[rank] = 1;
   return judge(code, rank, "an operation");
 }
 
 status mpi_transport::flush(int rank) noexcept {
   if (rank < 0 || rank >= size_) return status::invalid;
-  const auto peer = static_cast<std::size_t>(rank);
-  if (health_[peer] != status::ok) return health_[peer];
-  if (pending_[peer] == 0) return status::ok;
+  if (health_[rank] != status::ok) return health_[rank];
+  if (pending_[rank] == 0) return status::ok;
   const status s = judge(MPI_Win_flush(rank, window_), rank, "waiting for operations");
-  if (s == status::ok) pending_[peer] = 0;
+  if (s == status::ok) pending_[rank] = 0;
   return s;
 }
 

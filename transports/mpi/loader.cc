@@ -3,6 +3,7 @@
 
 #include "libcore/base/mpi_plugin.hpp"
 #include "transports/soft/amo.hpp"
+#include "transports/soft/settings.hpp"
 
 namespace tobi::transports::mpi {
 
@@ -13,7 +14,8 @@ std::unique_ptr<transport> create(const context& where) {
   using maker = transport* (*)(const base::host_services&, const context&);
   const auto make = reinterpret_cast<maker>(plugin.find("tobi_mpi_transport"));
   if (make == nullptr) base::fatal("mpi cannot be used: " + plugin.error + ".", base::exit_usage);
-  if (where.settings.amo_server == base::amo_place::thread) {
+  const soft::amo_place place = where.settings.of<soft::settings>().amo_server;
+  if (place == soft::amo_place::thread) {
     base::fatal_everywhere(
         where.rank,
         "TOBI_AMO_SERVER=thread cannot be used with mpi, whose library serves one thread; use inline or auto.",
@@ -22,8 +24,8 @@ std::unique_ptr<transport> create(const context& where) {
   std::unique_ptr<transport> made(make(base::services(), where));
   // Atomics that the target executes when it polls are our own messages' business too, and those do not depend on how a
   // library emulates them: Open MPI 4.1 crashes in a compare-and-swap on its own rank's dynamic window.
-  const bool own = made->caps().passive_amo && where.settings.amo_server == base::amo_place::automatic;
-  if (own || where.settings.amo_server == base::amo_place::native) return made;
+  const bool own = made->caps().passive_amo && place == soft::amo_place::automatic;
+  if (own || place == soft::amo_place::native) return made;
   return soft::with_amo_server(where, [&](const context&) { return std::move(made); });
 }
 

@@ -13,6 +13,7 @@
 
 #include <vector>
 
+#include "libcore/base/per_rank.hpp"
 #include "transports/transport.hpp"
 
 namespace tobi::transports::mpi {
@@ -69,8 +70,8 @@ class mpi_transport final : public transport {
   std::vector<own_region> own_;
   std::uint64_t registrations_ = 0;
   std::vector<region> regions_;
-  std::vector<char> pending_;
-  std::vector<status> health_;
+  base::per_rank<char> pending_;
+  base::per_rank<status> health_;
 };
 
 }  // namespace tobi::transports::mpi

@@ -74,7 +74,7 @@ mpi_transport::mpi_transport(const context& where)
     : rank_(where.rank),
       size_(where.size),
       slots_(slots),
-      pending_(static_cast<std::size_t>(where.size), 0),
+      pending_(where.size),
       health_(static_cast<std::size_t>(where.size), status::ok) {
   int world = 0;
   int self = 0;
@@ -95,7 +95,7 @@ mpi_transport::mpi_transport(const context& where)
   caps_.fetch_add = true;
   caps_.compare_swap = true;
   caps_.scope = amo_scope::domain;
-  caps_.reg_any_va = true;
+  caps_.registers_any_memory = true;
   caps_.needs_progress = true;
   int threads = MPI_THREAD_SINGLE;
   MPI_Query_thread(&threads);

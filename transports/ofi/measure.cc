@@ -139,7 +139,7 @@ void ofi_transport::believe_notices(bool they_come) noexcept {
 
 void ofi_transport::measure(meeting& with) {
   if (with.size() == 1) {
-    if (progress_.wanted == base::progress_mode::manual) return;
+    if (progress_.wanted == progress_mode::manual) return;
     progress_.measured = progress_.rma_passive = progress_.amo_passive = progress_.moves = true;
     claim();
     return;
@@ -156,11 +156,11 @@ void ofi_transport::measure(meeting& with) {
   // Where even this little memory cannot be registered the job's will fail, with a sentence.
   if ((with.common(usable ? 1 : 0)) == 0) return;
   const bool heard = greet(with, with_whom.partner, there);
-  if (progress_.wanted == base::progress_mode::manual) return believe_notices(with.common(heard ? 1 : 0) != 0);
+  if (progress_.wanted == progress_mode::manual) return believe_notices(with.common(heard ? 1 : 0) != 0);
   const std::uint32_t known = heard ? all_bits : all_bits & ~std::uint32_t{notices_bit};
   measure_once(with, with_whom.partner, with_whom.sleeps_first, there, known);
   const bool stands_still = !progress_.rma_passive || (progress_.atomics && !progress_.amo_passive);
-  if (progress_.wanted == base::progress_mode::thread && stands_still && !progress_.thread) {
+  if (progress_.wanted == progress_mode::thread && stands_still && !progress_.thread) {
     start_mover();  // the provider had promised to move by itself
     measure_once(with, with_whom.partner, with_whom.sleeps_first, there, known);
   }

@@ -4,20 +4,20 @@
 
 #include <string_view>
 
-#include "libcore/base/settings.hpp"
+#include "transports/ofi/settings.hpp"
 
 namespace tobi::transports::ofi {
 
 /// What is known of a provider.
 struct progress_facts {
-  base::progress_mode wanted = base::progress_mode::automatic;  // TOBI_OFI_PROGRESS
-  bool says_automatic = false;                                  // FI_PROGRESS_AUTO
-  bool thread = false;                                          // a thread of each worker moves it
-  bool atomics = false;                                         // of its own
-  bool measured = false;                                        // then the rest:
-  bool rma_passive = false;                                     // puts and gets need nothing of a target that sleeps
-  bool amo_passive = false;                                     // atomics neither
-  bool moves = false;                                           // nor a put that its initiator leaves alone
+  progress_mode wanted = progress_mode::automatic;  // TOBI_OFI_PROGRESS
+  bool says_automatic = false;                      // FI_PROGRESS_AUTO
+  bool thread = false;                              // a thread of each worker moves it
+  bool atomics = false;                             // of its own
+  bool measured = false;                            // then the rest:
+  bool rma_passive = false;                         // puts and gets need nothing of a target that sleeps
+  bool amo_passive = false;                         // atomics neither
+  bool moves = false;                               // nor a put that its initiator leaves alone
 };
 
 struct progress_claims {
@@ -31,7 +31,7 @@ struct progress_claims {
 
 [[nodiscard]] constexpr progress_claims claims_of(const progress_facts& f) noexcept {
   // Nobody has to believe a measurement: `manual` has the workers poll.
-  if (f.wanted == base::progress_mode::manual) return {false, false, false, "moved by polls (TOBI_OFI_PROGRESS)"};
+  if (f.wanted == progress_mode::manual) return {false, false, false, "moved by polls (TOBI_OFI_PROGRESS)"};
   if (!f.measured) {
     const bool passive = f.says_automatic || f.thread;
     return {passive, passive && f.atomics, false,

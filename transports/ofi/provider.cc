@@ -12,7 +12,9 @@
 #include <utility>
 
 #include "libcore/base/text.hpp"
+#include "transports/ofi/settings.hpp"
 #include "transports/ofi/symbol_search.hpp"
+#include "transports/soft/settings.hpp"
 
 namespace tobi::transports::ofi {
 
@@ -135,8 +137,9 @@ choice choose_provider(const context& where) {
     return c;
   }
   tell_needs(where);
-  const std::string& wanted = where.settings.ofi_provider;
-  const std::string domain = base::dealt(where.settings.ofi_domain, where.rank);
+  const auto& wish = where.settings.of<settings>();
+  const std::string& wanted = wish.provider;
+  const std::string domain = base::dealt(wish.domain, where.rank);
   std::string why;
   // Asking for atomics changes what a provider promises for everything else (rxm gives up its ordering), and an
   // automatic choice prefers a provider without them to a worse one with them: RMA is asked for first.
@@ -159,7 +162,7 @@ choice choose_provider(const context& where) {
     return c;
   }
   const std::string name = found->fabric_attr->prov_name;
-  if (where.settings.amo_server <= base::amo_place::native) {
+  if (where.settings.of<soft::settings>().amo_server <= soft::amo_place::native) {
     c.info = endpoint_of(name, domain, rma | FI_ATOMIC);
     c.atomics = c.info != nullptr;
   }

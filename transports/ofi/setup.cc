@@ -15,6 +15,7 @@
 #include "libcore/base/thread.hpp"
 #include "transports/ofi/left_behind.hpp"
 #include "transports/ofi/ofi.hpp"
+#include "transports/ofi/settings.hpp"
 #include "transports/ofi/sockets.hpp"
 #include "transports/soft/amo.hpp"
 
@@ -78,8 +79,8 @@ void ofi_transport::cannot(const char* what, long error) const {
 ofi_transport::ofi_transport(const context& where, choice chosen)
     : rank_(where.rank), size_(where.size), nodes_(where.nodes), info_(std::move(chosen.info)) {
   open(where);
-  caps_.pins = info_->domain_attr->mr_mode & FI_MR_ALLOCATED;
-  caps_.reg_any_va = true;
+  caps_.pins_memory = info_->domain_attr->mr_mode & FI_MR_ALLOCATED;
+  caps_.registers_any_memory = true;
   caps_.inline_max = small_bytes;
   caps_.put_max = std::min<std::uint64_t>(info_->ep_attr->max_msg_size, std::uint64_t{1} << 40);
   caps_.peer_errors = false;
@@ -92,10 +93,10 @@ ofi_transport::ofi_transport(const context& where, choice chosen)
     caps_.compare_swap = has(FI_CSWAP, FI_COMPARE_ATOMIC);
     caps_.scope = caps_.compare_swap ? amo_scope::domain : amo_scope::none;
   }
-  progress_.wanted = where.settings.ofi_progress;
+  progress_.wanted = where.settings.of<settings>().progress;
   progress_.says_automatic = info_->domain_attr->data_progress == FI_PROGRESS_AUTO;
   progress_.atomics = caps_.compare_swap;
-  if (progress_.wanted == base::progress_mode::thread && !progress_.says_automatic) start_mover();
+  if (progress_.wanted == progress_mode::thread && !progress_.says_automatic) start_mover();
   claim();
   claim_notices();
   base::log(base::log_level::info, "ofi: " + describe() + ".");
@@ -139,7 +140,7 @@ std::string ofi_transport::dialect() const { return std::string("provider ") + i
 
 void ofi_transport::open(const context& where) {
   // Only FI_THREAD_SAFE lets a second thread read the completion queue.
-  const bool thread = where.settings.ofi_progress == base::progress_mode::thread;
+  const bool thread = where.settings.of<settings>().progress == progress_mode::thread;
   info_->domain_attr->threading = thread ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
   const bool is_shm = std::string_view(info_->fabric_attr->prov_name) == "shm";
   if (is_shm) {
@@ -212,7 +213,7 @@ void ofi_transport::open_queue() {
   if (error != 0) cannot("making the completion queue", error);
   cq_.reset(queue);
   if (attr.wait_obj == FI_WAIT_FD && fi_control(&queue->fid, FI_GETWAIT, &wait_fd_) != 0) wait_fd_ = -1;
-  caps_.wait_fd = wait_fd_ >= 0;
+  caps_.has_wait_fd = wait_fd_ >= 0;
 }
 
 ofi_transport::~ofi_transport() {

@@ -44,13 +44,13 @@ std::unique_ptr<transport> with_shared_memory(const context& where, std::unique_
 route_transport::route_transport(const context& where, std::unique_ptr<transport> near, std::unique_ptr<transport> far)
     : name_(std::string(near->name()) + "+" + std::string(far->name())),
       size_(where.size),
-      far_pending_(static_cast<std::size_t>(where.size), 0),
+      far_pending_(where.size),
       near_(std::move(near)),
       far_(std::move(far)),
       caps_(far_->caps()) {
   for (int r = 0; r < size_; ++r) is_near_.push_back(where.node_of(r) == where.node_of(where.rank));
-  caps_.direct_map = true;
-  caps_.reg_any_va = false;
+  caps_.maps_peers = true;
+  caps_.registers_any_memory = false;
   caps_.any_thread = caps_.any_thread && near_->caps().any_thread;
   caps_.inline_max = std::min(caps_.inline_max, near_->caps().inline_max);
   caps_.chain_max = std::min(caps_.chain_max, near_->caps().chain_max);
@@ -75,7 +75,7 @@ void route_transport::measure(meeting& with) {
   caps_.passive_rma = far_->caps().passive_rma;
   caps_.passive_amo = far_->caps().passive_amo;
   caps_.needs_progress = far_->caps().needs_progress;
-  caps_.wait_fd = far_->caps().wait_fd;
+  caps_.has_wait_fd = far_->caps().has_wait_fd;
 }
 
 std::string route_transport::describe() const {
@@ -112,7 +112,7 @@ status route_transport::deregister_memory(const region_key& key) {
 
 status route_transport::attach(int rank, const region_key& key, region_id& id) {
   if (rank < 0 || rank >= size_) return status::invalid;
-  region r{rank, is_near_[static_cast<std::size_t>(rank)] != 0, 0, 0};
+  region r{rank, is_near_[rank] != 0, 0, 0};
   if (const status s = far_->attach(rank, far_part(key), r.far); s != status::ok) return s;
   if (r.mapped) {
     if (const status s = near_->attach(rank, near_part(key), r.near); s != status::ok) return s;
@@ -140,21 +140,20 @@ status route_transport::post_by(transport& way, int rank, std::span<const op> op
 
 status route_transport::post(int rank, std::span<const op> ops) noexcept {
   if (rank < 0 || rank >= size_) return status::invalid;
-  if (is_near_[static_cast<std::size_t>(rank)] == 0) return post_by(*far_, rank, ops, false);
+  if (is_near_[rank] == 0) return post_by(*far_, rank, ops, false);
   if (near_atomics_ || std::none_of(ops.begin(), ops.end(), is_atomic)) return post_by(*near_, rank, ops, true);
   const status s = post_by(*far_, rank, ops, false);
-  if (s == status::ok) far_pending_[static_cast<std::size_t>(rank)] = 1;
+  if (s == status::ok) far_pending_[rank] = 1;
   return s;
 }
 
 status route_transport::flush(int rank) noexcept {
   if (rank < 0 || rank >= size_) return status::invalid;
-  const auto r = static_cast<std::size_t>(rank);
-  if (is_near_[r] != 0) {
-    if (const status s = near_->flush(rank); s != status::ok || far_pending_[r] == 0) return s;
+  if (is_near_[rank] != 0) {
+    if (const status s = near_->flush(rank); s != status::ok || far_pending_[rank] == 0) return s;
   }
   const status s = far_->flush(rank);
-  if (s == status::ok) far_pending_[r] = 0;
+  if (s == status::ok) far_pending_[rank] = 0;
   return s;
 }
 
@@ -165,7 +164,7 @@ status route_transport::put_notify(int rank, const op& o, std::uint64_t data) no
   op mine = o;
   mine.region = regions_[o.region].far;
   const status s = far_->put_notify(rank, mine, data);
-  if (s == status::ok) far_pending_[static_cast<std::size_t>(rank)] = 1;
+  if (s == status::ok) far_pending_[rank] = 1;
   return s;
 }
 

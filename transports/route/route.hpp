@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "libcore/base/per_rank.hpp"
 #include "transports/transport.hpp"
 
 namespace tobi::transports::route {
@@ -50,8 +51,8 @@ class route_transport final : public transport {
 
   std::string name_;
   int size_;
-  std::vector<char> is_near_;      // by rank
-  std::vector<char> far_pending_;  // something was posted to a near rank by the far way
+  base::per_rank<char> is_near_;      // by rank
+  base::per_rank<char> far_pending_;  // something was posted to a near rank by the far way
   std::unique_ptr<transport> near_;
   std::unique_ptr<transport> far_;
   bool near_atomics_ = false;

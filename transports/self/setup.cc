@@ -19,9 +19,8 @@ self_transport::self_transport(const context& where) : rank_(where.rank) {
   caps_.scope = amo_scope::host;
   caps_.passive_rma = true;
   caps_.passive_amo = true;
-  caps_.direct_map = true;
-  caps_.reg_any_va = true;
-  caps_.chain = true;
+  caps_.maps_peers = true;
+  caps_.registers_any_memory = true;
   caps_.ordered_gets = true;
   caps_.chain_max = 16;
   caps_.inline_max = 0xffff'ffff;  // a put has been executed when post() returns, whatever its size

@@ -16,8 +16,7 @@ shm_transport::shm_transport(const context& where) : size_(where.size), memory_(
   caps_.scope = amo_scope::host;
   caps_.passive_rma = true;
   caps_.passive_amo = true;
-  caps_.direct_map = true;
-  caps_.chain = true;
+  caps_.maps_peers = true;
   caps_.ordered_gets = true;
   caps_.chain_max = 16;
   caps_.inline_max = 0xffff'ffff;  // a put has been executed when post() returns, whatever its size

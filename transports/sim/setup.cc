@@ -12,6 +12,7 @@
 
 #include "libcore/base/log.hpp"
 #include "libcore/base/text.hpp"
+#include "transports/sim/settings.hpp"
 #include "transports/sim/sim.hpp"
 
 namespace tobi::transports::sim {
@@ -64,19 +65,19 @@ bool apply_mode(std::string_view item, modes& into) {
 int open_process(std::int32_t pid) noexcept { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
 
 // How to have the same decisions again.
-std::string replay(const base::settings& in_force, const modes& m) {
-  return "TOBI_TRANSPORT=sim" + (in_force.sim.empty() ? "" : " TOBI_SIM=" + in_force.sim) +
-         " TOBI_SIM_SEED=" + std::to_string(m.seed);
+std::string replay(const std::string& list, const modes& m) {
+  return "TOBI_TRANSPORT=sim" + (list.empty() ? "" : " TOBI_SIM=" + list) + " TOBI_SIM_SEED=" + std::to_string(m.seed);
 }
 
 }  // namespace
 
 std::string read_modes(const base::settings& in_force, modes& into) {
   into = modes{};
-  into.seed = in_force.sim_seed;
-  for (const std::string_view item : base::items(in_force.sim)) {
+  const auto& wish = in_force.of<settings>();
+  into.seed = wish.seed;
+  for (const std::string_view item : base::items(wish.modes)) {
     if (!apply_mode(item, into)) {
-      return "TOBI_SIM=" + in_force.sim + " has \"" + std::string(item) +
+      return "TOBI_SIM=" + wish.modes + " has \"" + std::string(item) +
              "\", which is not one of the modes of the simulated transport: " + good_modes();
     }
   }
@@ -107,9 +108,9 @@ sim_transport::sim_transport(const context& where, const modes& chosen)
       modes_(chosen),
       // Ranks must not make the same decisions; multiplied, so that no seed's rank 1 is the next seed's rank 0.
       rng_((chosen.seed + 1) * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(where.rank) * 0xd1342543de82ef95),
-      replay_(replay(where.settings, chosen)),
+      replay_(replay(where.settings.of<settings>().modes, chosen)),
       memory_("sim", where.rank, where.size),
-      links_(static_cast<std::size_t>(where.size)) {
+      links_(where.size) {
   caps_.put_notify = true;
   caps_.msg_max = sizeof(std::uint64_t);
   caps_.fetch_add = caps_.compare_swap = modes_.atomics;
@@ -117,7 +118,6 @@ sim_transport::sim_transport(const context& where, const modes& chosen)
   caps_.passive_rma = !modes_.manual_rma;
   caps_.passive_amo = modes_.atomics && !modes_.manual_amo;
   caps_.needs_progress = true;
-  caps_.chain = modes_.chains;
   caps_.chain_max = modes_.chains ? chain_limit : 1;
   caps_.ordered_gets = modes_.chains && modes_.ordered_gets;
   caps_.inline_max = inline_limit;
@@ -140,9 +140,9 @@ sim_transport::sim_transport(const context& where, const modes& chosen)
 
 sim_transport::~sim_transport() {
   base::set_fatal_note("");
-  for (std::size_t r = 0; r < links_.size(); ++r) {
+  for (int r = 0; r < size_; ++r) {
     if (links_[r].process >= 0) close(links_[r].process);
-    if (links_[r].nic != nullptr && static_cast<int>(r) != rank_) munmap(links_[r].nic, sizeof(nic_page));
+    if (links_[r].nic != nullptr && r != rank_) munmap(links_[r].nic, sizeof(nic_page));
   }
   munmap(nic_, sizeof(nic_page));
   close(nic_fd_);

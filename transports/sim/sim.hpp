@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "libcore/base/per_rank.hpp"
 #include "libcore/base/rng.hpp"
 #include "transports/peer_memory.hpp"
 #include "transports/transport.hpp"
@@ -128,7 +129,7 @@ class sim_transport final : public transport {
   bool take_lock(link& l) noexcept;
   void dawdle() noexcept;
 
-  link& to(int rank) noexcept { return links_[static_cast<std::size_t>(rank)]; }
+  link& to(int rank) noexcept { return links_[rank]; }
 
   int rank_;
   int size_;
@@ -139,7 +140,7 @@ class sim_transport final : public transport {
   peer_memory memory_;
   int nic_fd_ = -1;
   nic_page* nic_ = nullptr;
-  std::vector<link> links_;
+  base::per_rank<link> links_;
   std::vector<int> busy_;             // ranks with something queued
   std::vector<chain_pointer> spare_;  // chains to be used again
   std::uint64_t now_ = 0;             // steps so far

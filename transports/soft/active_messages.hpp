@@ -72,9 +72,9 @@ class active_messages {
     std::size_t ran = 0;
     int from = -1;
     message m;
-    // No more than one ring: a worker that is flooded must come back to its own work.
-    while (ran < most_a_poll && replies_.receive(from, m) == status::ok) ran += run(from, m, true);
-    while (ran < most_a_poll && waiting_.size() < replies_max && requests_.receive(from, m) == status::ok) {
+    // No more than one ring: who is flooded must come back to its own work.
+    while (ran < most_per_poll && replies_.receive(from, m) == status::ok) ran += run(from, m, true);
+    while (ran < most_per_poll && waiting_.size() < replies_max && requests_.receive(from, m) == status::ok) {
       ran += run(from, m, false);
     }
     send_replies();
@@ -88,7 +88,7 @@ class active_messages {
   }
 
  private:
-  static constexpr std::size_t most_a_poll = mailbox<message>::slots;
+  static constexpr std::size_t most_per_poll = mailbox<message>::slots;
   struct reply {
     int rank;
     message what;

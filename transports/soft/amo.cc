@@ -44,8 +44,8 @@ struct parts {
 
   parts(int size, bool by_thread) {
     const auto n = static_cast<std::size_t>(size);
-    const std::size_t requests = n * request_bytes_a_peer;
-    notices = n * reply_bytes_a_peer;
+    const std::size_t requests = n * request_bytes_per_peer;
+    notices = n * reply_bytes_per_peer;
     const std::size_t behind = notices + mailbox<std::uint64_t>::bytes(size);
     places = {by_thread ? 0 : behind, 0};
     worker_bytes = by_thread ? behind : behind + requests;
@@ -58,7 +58,7 @@ void append(std::string& text, const void* from, std::size_t bytes) {
 }
 
 // Notices of the transport underneath that one poll takes.
-constexpr int most_a_poll = 256;
+constexpr int most_per_poll = 256;
 
 }  // namespace
 
@@ -83,9 +83,8 @@ amo_transport::amo_transport(const context& where, const factory& make, int seen
   caps_.compare_swap = true;
   caps_.scope = amo_scope::host;
   caps_.passive_amo = place_.passive();
-  caps_.reg_any_va = caps_.reg_any_va && !place_.by_node();  // another process is to map it
-  caps_.chain = false;                                       // an operation underneath and a message are not ordered
-  caps_.chain_max = 1;
+  caps_.registers_any_memory = caps_.registers_any_memory && !place_.by_node();  // another process is to map it
+  caps_.chain_max = 1;  // an operation underneath and a message are not ordered
   caps_.ordered_gets = false;
   if (caps_.peers_max != 0) caps_.peers_max = std::max(1u, caps_.peers_max / 2);  // for what is asked, and for replies
   const parts has(size_, place_.by_thread());
@@ -179,8 +178,8 @@ void amo_transport::announce() noexcept {
   const bool on = size_ > seen_at_once_ && board::can_announce(*inner_);
   board_->announce(on);
   // Replies come as puts. One that needs this worker's poll wakes it; one that does not comes without a sign. And a
-  // look must find each rank that has written.
-  caps_.wait_fd = (on || size_ <= looks_a_poll) && inner_->caps().wait_fd && !inner_->caps().passive_rma;
+  // look must find whoever has written.
+  caps_.has_wait_fd = (on || size_ <= looks_per_poll) && inner_->caps().has_wait_fd && !inner_->caps().passive_rma;
   // Relaxed: no request is under way yet.
   announced_.store(on, std::memory_order_relaxed);
 }
@@ -192,7 +191,7 @@ bool amo_transport::serve_by_thread() noexcept {
     server_board_->announce(true);
     notice n;
     status heard = status::ok;
-    for (int i = 0; i < most_a_poll && (heard = server_inner_->poll_notice(n)) == status::ok; ++i) {
+    for (int i = 0; i < most_per_poll && (heard = server_inner_->poll_notice(n)) == status::ok; ++i) {
       if (n.rank >= 0 && n.rank < size_) any = server_->look(n.rank) || any;
     }
     if (heard == status::domain_lost) amo_server::fabric_is_gone("it cannot receive requests");
@@ -207,7 +206,7 @@ bool amo_transport::serve_by_thread() noexcept {
 void amo_transport::hear() noexcept {
   if (!board_->announces()) return inner_->progress();
   notice n;
-  for (int i = 0; i < most_a_poll && inner_->poll_notice(n) == status::ok; ++i) {
+  for (int i = 0; i < most_per_poll && inner_->poll_notice(n) == status::ok; ++i) {
     if (n.rank < 0 || n.rank >= size_) continue;
     if (n.data == static_cast<std::uint64_t>(announced::message)) {
       notices_->look(n.rank);

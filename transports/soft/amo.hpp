@@ -25,7 +25,8 @@ using factory = std::function<std::unique_ptr<transport>(const context&)>;
 /// The transport that MAKE makes, with atomics and notices by messages. TOBI_AMO_SERVER says where they are executed;
 /// ends the job with one sentence where that cannot be. Up to SEEN_AT_ONCE ranks requests are looked for and not
 /// announced: a look at so many cells takes less than a notice.
-std::unique_ptr<transport> with_amo_server(const context& where, const factory& make, int seen_at_once = looks_a_poll);
+std::unique_ptr<transport> with_amo_server(const context& where, const factory& make,
+                                           int seen_at_once = looks_per_poll);
 
 class amo_transport final : public transport {
  public:
@@ -51,7 +52,7 @@ class amo_transport final : public transport {
   status put_notify(int rank, const op& o, std::uint64_t data) noexcept override;
   status poll_notice(notice& n) noexcept override;
   void progress() noexcept override;
-  [[nodiscard]] int wait_fd() const noexcept override { return caps_.wait_fd ? inner_->wait_fd() : -1; }
+  [[nodiscard]] int wait_fd() const noexcept override { return caps_.has_wait_fd ? inner_->wait_fd() : -1; }
   [[nodiscard]] bool may_sleep() noexcept override;
 
  private:

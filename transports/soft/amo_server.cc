@@ -56,7 +56,7 @@ bool amo_server::serve() noexcept {
   bool any = !waiting_.empty();
   if (any) std::erase_if(waiting_, [this](const reply& r) { return send(r); });
   if (board_.announces()) return any;
-  for (int looks = std::min(size_, looks_a_poll); looks > 0; --looks) {
+  for (int looks = std::min(size_, looks_per_poll); looks > 0; --looks) {
     any = look(next_) || any;
     next_ = next_ + 1 < size_ ? next_ + 1 : 0;
   }

@@ -33,8 +33,8 @@ using reply_cell = cell<std::uint64_t>;
 static_assert(sizeof(request_cell) <= 64 && sizeof(reply_cell) <= 64, "each is copied by the put that sends it");
 static_assert(regions_max <= 1u << 16, "a request names any of them");
 
-inline constexpr std::size_t request_bytes_a_peer = amo_slots * sizeof(request_cell);
-inline constexpr std::size_t reply_bytes_a_peer = amo_slots * sizeof(reply_cell);
+inline constexpr std::size_t request_bytes_per_peer = amo_slots * sizeof(request_cell);
+inline constexpr std::size_t reply_bytes_per_peer = amo_slots * sizeof(reply_cell);
 
 /// Where the cells of message INDEX lie on boards: a request on its server's, by the client's rank; a reply on its
 /// client's, by the server's.
@@ -43,11 +43,11 @@ struct amo_places {
   std::size_t replies = 0;
 
   [[nodiscard]] std::size_t request(int client, std::uint64_t index) const noexcept {
-    return requests + static_cast<std::size_t>(client) * request_bytes_a_peer +
+    return requests + static_cast<std::size_t>(client) * request_bytes_per_peer +
            index % amo_slots * sizeof(request_cell);
   }
   [[nodiscard]] std::size_t reply(int server, std::uint64_t index) const noexcept {
-    return replies + static_cast<std::size_t>(server) * reply_bytes_a_peer + index % amo_slots * sizeof(reply_cell);
+    return replies + static_cast<std::size_t>(server) * reply_bytes_per_peer + index % amo_slots * sizeof(reply_cell);
   }
 };
 

@@ -27,7 +27,7 @@ enum class announced : std::uint8_t { quiet, request, message };
 
 /// Writers that a reader looks at in one poll where there are no notices: a microsecond or less. To announce by a
 /// further put, and once more behind the completion of the first, would cost each request two operations.
-inline constexpr int looks_a_poll = 128;
+inline constexpr int looks_per_poll = 128;
 
 class board {
  public:

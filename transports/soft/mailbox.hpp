@@ -110,7 +110,7 @@ class mailbox {
 
   void look_around() noexcept {
     since_look_ = 0;
-    for (int looks = std::min(size_, looks_a_poll); looks > 0; --looks) {
+    for (int looks = std::min(size_, looks_per_poll); looks > 0; --looks) {
       look(next_);
       next_ = next_ + 1 < size_ ? next_ + 1 : 0;
     }

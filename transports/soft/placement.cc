@@ -11,7 +11,7 @@ namespace tobi::transports::soft {
 namespace {
 
 // The last rank of each rank's node. Rank 0, on which the program's root begins, is never the last of two.
-std::vector<int> last_of_each_node(const context& where) {
+base::per_rank<int> last_of_each_node(const context& where) {
   int nodes = 0;
   for (int r = 0; r < where.size; ++r) nodes = std::max(nodes, where.node_of(r) + 1);
   std::vector<int> last(static_cast<std::size_t>(nodes), -1);
@@ -30,16 +30,16 @@ std::vector<int> last_of_each_node(const context& where) {
                                "; start two workers or more per node (TOBI_WORKERS), or use TOBI_AMO_SERVER=thread.",
                            base::exit_usage);
   }
-  std::vector<int> server;
+  base::per_rank<int> server;
   for (int r = 0; r < where.size; ++r) server.push_back(last[static_cast<std::size_t>(where.node_of(r))]);
   return server;
 }
 
 }  // namespace
 
-placement::placement(const context& where) : place_(where.settings.amo_server), size_(where.size) {
-  // The code that makes a transport without atomics has found that native ones are not to be had.
-  if (!by_node() && !by_thread()) place_ = base::amo_place::inline_;
+placement::placement(const context& where) : place_(where.settings.of<settings>().amo_server), size_(where.size) {
+  // Whoever makes a transport without atomics has found that native ones are not to be had.
+  if (!by_node() && !by_thread()) place_ = amo_place::inline_;
   if (by_node()) server_ = last_of_each_node(where);
 }
 

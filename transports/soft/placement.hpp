@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "libcore/base/per_rank.hpp"
+#include "transports/soft/settings.hpp"
 #include "transports/transport.hpp"
 
 namespace tobi::transports::soft {
@@ -22,16 +24,14 @@ class placement {
   explicit placement(const context& where);
 
   /// The rank that executes the atomics on RANK's memory, itself or by its thread.
-  [[nodiscard]] int server_of(int rank) const noexcept {
-    return by_node() ? server_[static_cast<std::size_t>(rank)] : rank;
-  }
+  [[nodiscard]] int server_of(int rank) const noexcept { return by_node() ? server_[rank] : rank; }
   /// Whether RANK executes anybody's: then it has a board for requests.
   [[nodiscard]] bool is_server(int rank) const noexcept { return server_of(rank) == rank; }
   /// Whether RANK is there for that alone.
   [[nodiscard]] bool serves_only(int rank) const noexcept { return by_node() && is_server(rank); }
   /// A server whose memory is not the target's own maps it: the target's registrations must be published.
-  [[nodiscard]] bool by_node() const noexcept { return place_ == base::amo_place::worker; }
-  [[nodiscard]] bool by_thread() const noexcept { return place_ == base::amo_place::thread; }
+  [[nodiscard]] bool by_node() const noexcept { return place_ == amo_place::worker; }
+  [[nodiscard]] bool by_thread() const noexcept { return place_ == amo_place::thread; }
   /// Whether the target may compute for ever and its atomics are executed all the same.
   [[nodiscard]] bool passive() const noexcept { return by_node() || by_thread(); }
 
@@ -47,9 +47,9 @@ class placement {
  private:
   [[nodiscard]] static context doubled(context where);
 
-  base::amo_place place_;
+  amo_place place_;
   int size_;
-  std::vector<int> server_;  // of each rank, by_node() only
+  base::per_rank<int> server_;  // of each rank, by_node() only
 };
 
 }  // namespace tobi::transports::soft

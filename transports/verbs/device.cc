@@ -9,6 +9,7 @@
 
 #include "arch/topology.hpp"
 #include "libcore/base/text.hpp"
+#include "transports/verbs/settings.hpp"
 
 namespace tobi::transports::verbs {
 
@@ -66,15 +67,15 @@ const char* state_name(ibv_port_state s) {
 }
 
 // Fills in O from an open device; "" or why the device cannot serve.
-std::string examine(opened& o, const base::settings& wish) {
-  o.service_level = static_cast<std::uint8_t>(wish.verbs_sl);
-  o.traffic_class = static_cast<std::uint8_t>(wish.verbs_traffic_class);
-  o.pkey_index = static_cast<std::uint16_t>(wish.verbs_pkey_index);
-  if (libibverbs().query_device(o.device.get(), &o.attributes) != 0) return "it does not respond";
+std::string examine(opened& o, const settings& wish) {
+  o.service_level = static_cast<std::uint8_t>(wish.sl);
+  o.traffic_class = static_cast<std::uint8_t>(wish.traffic_class);
+  o.pkey_index = static_cast<std::uint16_t>(wish.pkey_index);
+  if (libibverbs().query_device(o.device.get(), &o.attributes) != 0) return "it does not answer";
   if (std::string lacks = what_it_lacks(o.device->device->transport_type, o.attributes); !lacks.empty()) return lacks;
   std::string why = "it has no ports";
-  const int first = wish.verbs_port != 0 ? wish.verbs_port : 1;
-  const int last = wish.verbs_port != 0 ? wish.verbs_port : o.attributes.phys_port_cnt;
+  const int first = wish.port != 0 ? wish.port : 1;
+  const int last = wish.port != 0 ? wish.port : o.attributes.phys_port_cnt;
   if (first > o.attributes.phys_port_cnt) {
     return "it has " + std::to_string(o.attributes.phys_port_cnt) +
            " ports, and TOBI_VERBS_PORT=" + std::to_string(first) + " is not one of them";
@@ -94,7 +95,7 @@ std::string examine(opened& o, const base::settings& wish) {
             " partition keys, and TOBI_VERBS_PKEY_INDEX=" + std::to_string(o.pkey_index) + " is not one of them";
       continue;
     }
-    why = choose_gid(o, wish.verbs_gid_index);
+    why = choose_gid(o, wish.gid_index);
     if (why.empty()) return "";
   }
   return why;
@@ -113,7 +114,7 @@ struct device_list {
   device_list& operator=(const device_list&) = delete;
 };
 
-opened try_open(ibv_device* d, const base::settings& wish) {
+opened try_open(ibv_device* d, const settings& wish) {
   opened o;
   o.name = libibverbs().get_device_name(d);
   o.device.reset(libibverbs().open_device(d));
@@ -156,14 +157,15 @@ opened open_best(const context& where) {
     return none;
   }
   const device_list list;
-  const std::string wanted = base::dealt(where.settings.verbs_device, where.rank);
+  const auto& wish = where.settings.of<settings>();
+  const std::string wanted = base::dealt(wish.device, where.rank);
   opened best;
   int best_distance = 2;
   std::string reasons;
   for (int i = 0; i < list.count; ++i) {
     const std::string name = libibverbs().get_device_name(list.all[i]);
     if (!wanted.empty() && name != wanted) continue;
-    opened o = try_open(list.all[i], where.settings);
+    opened o = try_open(list.all[i], wish);
     if (o.device == nullptr) {
       base::add_item(reasons, name, "; ").append(": ").append(o.error);
     } else if (const int d = distance_of(name); d < best_distance) {
@@ -191,7 +193,7 @@ std::vector<device> devices() {
   std::vector<device> rows;
   const device_list list;
   for (int i = 0; i < list.count; ++i) {
-    const opened o = try_open(list.all[i], base::settings{});
+    const opened o = try_open(list.all[i], settings{});
     std::string facts;
     if (o.device != nullptr) {
       facts = "port " + std::to_string(o.port) + ", GID " + std::to_string(o.gid_index) + ", MTU " +

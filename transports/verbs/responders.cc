@@ -72,7 +72,7 @@ void wireup::answer_request(const datagram& m) noexcept {
       r.asked_ns = 0;
       r.since = ++answered_requests_;
       r.psn = static_cast<std::uint32_t>(base::secret()) & 0xffffff;
-      const endpoint& peer = (*peers_)[static_cast<std::size_t>(m.rank)];
+      const endpoint& peer = (*peers_)[m.rank];
       if (r.qp == nullptr || !to_init(r.qp.get(), device_) ||
           !to_ready_to_receive(r.qp.get(), device_, self_, peer, m.qpn, m.psn)) {
         base::log(base::log_level::error, "verbs: a queue pair for rank " + std::to_string(m.rank) +

@@ -12,6 +12,8 @@
 #include "transports/host_atomics.hpp"
 #include "transports/meeting.hpp"
 #include "transports/soft/amo.hpp"
+#include "transports/soft/settings.hpp"
+#include "transports/verbs/settings.hpp"
 #include "transports/verbs/verbs.hpp"
 
 namespace tobi::transports::verbs {
@@ -57,7 +59,8 @@ std::string unusable(const context& where) { return open_best(where).error; }
 std::unique_ptr<transport> create(const context& where) {
   opened device = open_best(where);
   if (device.device == nullptr) base::fatal("verbs cannot be used: " + device.error + ".", base::exit_usage);
-  if (device.attributes.atomic_cap != IBV_ATOMIC_NONE && where.settings.amo_server <= base::amo_place::native) {
+  if (device.attributes.atomic_cap != IBV_ATOMIC_NONE &&
+      where.settings.of<soft::settings>().amo_server <= soft::amo_place::native) {
     return std::make_unique<verbs_transport>(where, std::move(device));
   }
   device.device.reset();
@@ -69,7 +72,7 @@ std::unique_ptr<transport> create(const context& where) {
 verbs_transport::verbs_transport(const context& where, opened device)
     : rank_(where.rank),
       size_(where.size),
-      most_links_(static_cast<std::size_t>(where.settings.verbs_connections)),
+      most_links_(static_cast<std::size_t>(where.settings.of<settings>().connections)),
       device_(std::move(device)),
       slot_memory_(chains * chain_most * slot_bytes),
       links_(static_cast<std::size_t>(where.size)),
@@ -114,11 +117,10 @@ verbs_transport::verbs_transport(const context& where, opened device)
   may_reach_the_cpu_ = atomics && atomics_reach_the_cpu(context, device_.attributes);
   caps_.passive_rma = true;
   caps_.passive_amo = atomics;
-  caps_.reg_any_va = true;
-  caps_.chain = true;
+  caps_.registers_any_memory = true;
   caps_.chain_max = chain_most;
   caps_.peer_errors = true;
-  caps_.pins = true;
+  caps_.pins_memory = true;
   caps_.inline_max = small_bytes;
   caps_.put_max = device_.port_attributes.max_msg_sz;
   // One connection is to itself where a worker's own words change through the device.
@@ -262,7 +264,7 @@ status verbs_transport::open_link(int rank, link& l) noexcept {
 }
 
 status verbs_transport::finish_link(int rank, link& l, const answer& a) noexcept {
-  const endpoint& peer = peers_[static_cast<std::size_t>(rank)];
+  const endpoint& peer = peers_[rank];
   const auto reads =
       std::min(static_cast<std::uint32_t>(std::max(device_.attributes.max_qp_init_rd_atom, 1)), peer.reads_answered);
   if (!to_ready_to_receive(l.qp.get(), device_, wireup_->self(), peer, a.qpn, a.psn) ||

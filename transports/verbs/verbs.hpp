@@ -9,6 +9,7 @@
 #include <deque>
 #include <vector>
 
+#include "libcore/base/per_rank.hpp"
 #include "transports/by_rank.hpp"
 #include "transports/transport.hpp"
 #include "transports/verbs/wireup.hpp"
@@ -141,7 +142,7 @@ class verbs_transport final : public transport, public notice_keeper {
   std::size_t stale_requests_ = 0;  // of connections that broke, whose completions may still lie there
   std::vector<own_region> own_;
   std::vector<region> regions_;
-  std::vector<endpoint> peers_;
+  base::per_rank<endpoint> peers_;
   std::string why_not_registered_;
   by_rank<link> links_;
   std::vector<int> open_links_;  // ranks whose link has a queue pair

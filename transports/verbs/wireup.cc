@@ -125,7 +125,7 @@ void wireup::wake() noexcept {
   (void)written;
 }
 
-void wireup::start(const std::vector<endpoint>& peers) {
+void wireup::start(const base::per_rank<endpoint>& peers) {
   peers_ = &peers;
   secret_ = peers.front().secret;
   if (ibv_req_notify_cq(receive_cq_.get(), 0) != 0) cannot("asking for notifications", device_);
@@ -286,7 +286,7 @@ void wireup::send(int rank, const datagram& m) noexcept {
   }
   if (found < 0) lose_device("its completion queue of requests to connect cannot be read");
   if (under_way_ == sends) return;  // every slot is in use; what matters is repeated
-  const endpoint& peer = (*peers_)[static_cast<std::size_t>(rank)];
+  const endpoint& peer = (*peers_)[rank];
   owned<ibv_ah>& route = routes_[rank];
   if (route == nullptr) {
     ibv_ah_attr to = route_to(device_, peer);

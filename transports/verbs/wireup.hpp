@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "libcore/base/per_rank.hpp"
 #include "transports/verbs/device.hpp"
 
 namespace tobi::transports::verbs {
@@ -113,8 +114,8 @@ class wireup {
   wireup& operator=(const wireup&) = delete;
 
   [[nodiscard]] const endpoint& self() const noexcept { return self_; }
-  /// Starts to reply. PEERS, by rank, outlives this.
-  void start(const std::vector<endpoint>& peers);
+  /// Starts to answer. PEERS, by rank, outlives this.
+  void start(const base::per_rank<endpoint>& peers);
   /// Sends, or repeats, the request of a connection whose own half is QPN.
   void request(int rank, std::uint32_t qpn, std::uint32_t psn, std::uint32_t token) noexcept;
   /// The peer's half of the connection with TOKEN, once it is known.
@@ -175,7 +176,7 @@ class wireup {
   notice_keeper& keeper_;
   std::uint64_t secret_ = 0;
   endpoint self_{};
-  const std::vector<endpoint>* peers_ = nullptr;
+  const base::per_rank<endpoint>* peers_ = nullptr;
   pages memory_;
   owned<ibv_mr> mr_;
   owned<ibv_comp_channel> channel_;

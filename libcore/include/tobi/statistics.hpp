@@ -43,18 +43,18 @@ struct global_statistics {
   }
 };
 
-/// Counts of one worker, or summed over the job (run_time, peak_stack_bytes: the largest). Times are in nanoseconds.
+/// Counts of one worker, or summed over the job (run_ns, peak_stack_bytes: the largest). Times are in nanoseconds.
 struct statistics {
   std::uint64_t forks = 0;              // with TOBI_STATS=1, else 0
   std::uint64_t joins = 0;              // with TOBI_STATS=1, else 0: joins of a fork-join program equal its forks
-  std::uint64_t run_time = 0;           // inside of tobi::run
+  std::uint64_t run_ns = 0;             // inside of tobi::run
   std::uint64_t outstanding_joins = 0;  // joins that could not go on: they suspended their task, or buried it
-  std::uint64_t outstanding_time = 0;   // of those: since both sides had come to the join, until the task went on
+  std::uint64_t outstanding_ns = 0;     // of those: since both sides had come to the join, until the task went on
   std::uint64_t steals_ok = 0;          // successful steals
   std::uint64_t steals_failed = 0;      // attempts that found nothing, or came too late
-  std::uint64_t steal_time = 0;         // over the successful steals, from the first operation to the frame in place
+  std::uint64_t steal_ns = 0;           // over the successful steals, from the first operation to the frame in place
   std::uint64_t steal_round_trips = 0;  // dependent transport round trips of the successful steals
-  std::uint64_t copy_time = 0;          // of them, the round trip that brings the frames
+  std::uint64_t copying_ns = 0;         // of them, the round trip that brings the frames
   std::uint64_t stolen_bytes = 0;       // of stack; child stealing: of descriptors
   std::uint64_t contexts_stolen = 0;    // lists of suspended tasks that had become ready, taken from another worker
   std::uint64_t evacuations = 0;        // stacks copied out of the uni-address region
@@ -67,15 +67,15 @@ struct statistics {
   global_statistics global;                                // of the global memory
 
   /// Returns the mean time of a successful steal.
-  [[nodiscard]] double steal_latency_ns() const noexcept { return ratio(steal_time, steals_ok); }
+  [[nodiscard]] double steal_latency_ns() const noexcept { return ratio(steal_ns, steals_ok); }
   /// Returns the mean time in which its frames came.
-  [[nodiscard]] double copy_ns() const noexcept { return ratio(copy_time, steals_ok); }
+  [[nodiscard]] double copy_ns() const noexcept { return ratio(copying_ns, steals_ok); }
   /// Returns the mean size of what it took.
-  [[nodiscard]] double bytes_a_steal() const noexcept { return ratio(stolen_bytes, steals_ok); }
+  [[nodiscard]] double bytes_per_steal() const noexcept { return ratio(stolen_bytes, steals_ok); }
   /// Returns the mean time of an outstanding join.
-  [[nodiscard]] double outstanding_join_ns() const noexcept { return ratio(outstanding_time, outstanding_joins); }
+  [[nodiscard]] double outstanding_join_ns() const noexcept { return ratio(outstanding_ns, outstanding_joins); }
   /// Returns the mean number of dependent round trips of a successful steal.
-  [[nodiscard]] double round_trips_a_steal() const noexcept { return ratio(steal_round_trips, steals_ok); }
+  [[nodiscard]] double round_trips_per_steal() const noexcept { return ratio(steal_round_trips, steals_ok); }
   /// Returns the number of stolen tasks per fork, or 0 where forks are not counted.
   [[nodiscard]] double stolen_per_created() const noexcept { return ratio(steals_ok, forks); }
 

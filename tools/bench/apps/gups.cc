@@ -109,22 +109,6 @@ phase_result update() {
   return {p.updates};
 }
 
-void prepare(const memory_sizes& asked) {
-  p.n = asked.n;
-  p.updates = asked.updates;
-  // Parts that can be checked out, and so few that a leaf has some updates for each.
-  const std::size_t most = std::bit_floor(tobi::chunk_bytes() / sizeof(word));
-  p.part = std::min<std::size_t>({p.n, most, std::max<std::size_t>(8192, p.n / 256)});
-  p.parts = p.n / p.part;
-  p.leaf = asked.cutoff != 0 ? asked.cutoff : std::max<std::size_t>(4096, 32 * p.parts);
-  const word lot = std::min<word>(asked.updates, std::max<word>(p.n / 4, p.leaf));
-  p.leaves = static_cast<std::size_t>((lot + p.leaf - 1) / p.leaf);
-  const tobi::distribution how{asked.chunk};
-  p.table = tobi::allocate_all<word>(p.n, how);
-  p.made = tobi::allocate_all<word>(p.leaves * p.leaf, how);
-  p.begin = tobi::allocate_all<std::uint32_t>(p.leaves * (p.parts + 1), how);
-}
-
 const memory_phase phases[] = {
     {"fill", false,
      [] {
@@ -147,6 +131,22 @@ phase_result wrong() {
 
 }  // namespace
 
-const memory_program gups_program{prepare, phases, wrong};
+void gups_prepare(const gups_options& asked) {
+  p.n = asked.n;
+  p.updates = asked.updates;
+  // Parts that can be checked out, and so few that a leaf has some updates for each.
+  const std::size_t most = std::bit_floor(tobi::chunk_bytes() / sizeof(word));
+  p.part = std::min<std::size_t>({p.n, most, std::max<std::size_t>(8192, p.n / 256)});
+  p.parts = p.n / p.part;
+  p.leaf = asked.cutoff != 0 ? asked.cutoff : std::max<std::size_t>(4096, 32 * p.parts);
+  const word lot = std::min<word>(asked.updates, std::max<word>(p.n / 4, p.leaf));
+  p.leaves = static_cast<std::size_t>((lot + p.leaf - 1) / p.leaf);
+  const tobi::distribution how{asked.chunk};
+  p.table = tobi::allocate_all<word>(p.n, how);
+  p.made = tobi::allocate_all<word>(p.leaves * p.leaf, how);
+  p.begin = tobi::allocate_all<std::uint32_t>(p.leaves * (p.parts + 1), how);
+}
+
+const memory_program gups_program{phases, wrong};
 
 }  // namespace tobi_bench::TOBI_BENCH_VARIANT

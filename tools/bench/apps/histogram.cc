@@ -24,16 +24,6 @@ tobi::global_span<std::uint64_t> rows;
 tobi::global_span<bins> counted;
 tobi::execution_policy how;
 
-void prepare(const memory_sizes& asked) {
-  graph = {static_cast<unsigned>(asked.scale), asked.degree, asked.seed};
-  how.cutoff = asked.cutoff;
-  const tobi::distribution dealt{asked.chunk};
-  edges = tobi::allocate_all<edge>(graph.edges(), dealt);
-  scratch = tobi::allocate_all<edge>(graph.edges(), dealt);
-  rows = tobi::allocate_all<std::uint64_t>(graph.vertices() + 1, dealt);
-  counted = tobi::allocate_all<bins>(1);
-}
-
 bins count(std::size_t begin, std::size_t end) {
   constexpr std::size_t leaf = 4096;
   if (end - begin > leaf) {
@@ -97,6 +87,16 @@ phase_result wrong() {
 
 }  // namespace
 
-const memory_program histogram_program{prepare, phases, wrong};
+void histogram_prepare(const graph_options& asked) {
+  graph = {static_cast<unsigned>(asked.scale), asked.degree, asked.seed};
+  how.cutoff = asked.cutoff;
+  const tobi::distribution dealt{asked.chunk};
+  edges = tobi::allocate_all<edge>(graph.edges(), dealt);
+  scratch = tobi::allocate_all<edge>(graph.edges(), dealt);
+  rows = tobi::allocate_all<std::uint64_t>(graph.vertices() + 1, dealt);
+  counted = tobi::allocate_all<bins>(1);
+}
+
+const memory_program histogram_program{phases, wrong};
 
 }  // namespace tobi_bench::TOBI_BENCH_VARIANT

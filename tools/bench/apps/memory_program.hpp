@@ -10,17 +10,24 @@
 
 namespace tobi_bench {
 
-/// What was asked for. Each program reads what is its own.
-struct memory_sizes {
-  std::uint64_t n = 0;           // gups: words; stream: elements of an array
-  std::uint64_t updates = 0;     // gups
-  std::uint64_t scale = 0;       // graphs: 2^scale vertices
-  std::uint64_t degree = 0;      // graphs: edges per vertex
-  std::uint64_t seed = 0;        // graphs
-  std::uint64_t iterations = 0;  // pagerank
-  std::uint64_t cutoff = 0;      // elements of a leaf; 0: that of the algorithms
-  std::uint64_t chunk = 0;       // bytes dealt to a worker at a time; 0: equal parts
-  tree shape;                    // uts-mem
+/// How the arrays of a program are dealt and split.
+struct array_options {
+  std::uint64_t cutoff = 0;  // elements of a leaf; 0: the program chooses
+  std::uint64_t chunk = 0;   // bytes dealt to a worker at a time; 0: equal parts
+};
+struct gups_options : array_options {
+  std::uint64_t n = std::uint64_t{1} << 20;  // words of the table
+  std::uint64_t updates = 0;                 // 0: four for each word
+};
+struct stream_options : array_options {
+  std::uint64_t n = 2'000'000;  // elements of an array
+};
+/// Of histogram and pagerank.
+struct graph_options : array_options {
+  std::uint64_t scale = 16;   // 2^scale vertices
+  std::uint64_t degree = 16;  // edges per vertex
+  std::uint64_t seed = 1;
+  std::uint64_t iterations = 10;  // pagerank
 };
 
 /// What a phase found: a number, or the two words of a tree_count.
@@ -36,8 +43,6 @@ struct memory_phase {
 };
 
 struct memory_program {
-  /// Every process calls it before the first run; collective.
-  void (*prepare)(const memory_sizes& asked);
   /// Each in its own root task, in turn.
   std::span<const memory_phase> phases;
   /// A root task after them: how many elements are not what a serial program makes them. Null: the result says it.
@@ -45,10 +50,10 @@ struct memory_program {
 };
 
 namespace parallel {
-extern const memory_program uts_mem_program, gups_program, stream_program, histogram_program, pagerank_program;
+#include "tools/bench/apps/memory_programs.inc"
 }
 namespace elided {
-extern const memory_program uts_mem_program, gups_program, stream_program, histogram_program, pagerank_program;
+#include "tools/bench/apps/memory_programs.inc"
 }
 
 }  // namespace tobi_bench

@@ -27,20 +27,6 @@ tobi::global_span<std::uint32_t> sources;  // where the edges that come in begin
 tobi::global_span<double> inverse_degree;  // 0: no edges
 tobi::global_span<double> rank, contribution;
 
-void prepare(const memory_sizes& asked) {
-  graph = {static_cast<unsigned>(asked.scale), asked.degree, asked.seed};
-  iterations = asked.iterations;
-  how.cutoff = asked.cutoff != 0 ? asked.cutoff : 128;  // vertices have 16 edges or so
-  const tobi::distribution dealt{asked.chunk};
-  edges = tobi::allocate_all<edge>(graph.edges(), dealt);
-  scratch = tobi::allocate_all<edge>(graph.edges(), dealt);
-  rows = tobi::allocate_all<std::uint64_t>(graph.vertices() + 1, dealt);
-  sources = tobi::allocate_all<std::uint32_t>(graph.edges(), dealt);
-  inverse_degree = tobi::allocate_all<double>(graph.vertices(), dealt);
-  rank = tobi::allocate_all<double>(graph.vertices(), dealt);
-  contribution = tobi::allocate_all<double>(graph.vertices(), dealt);
-}
-
 phase_result build() {
   make_edges(graph, edges);
   tobi::sort(edges, scratch);
@@ -113,6 +99,20 @@ phase_result wrong() {
 
 }  // namespace
 
-const memory_program pagerank_program{prepare, phases, wrong};
+void pagerank_prepare(const graph_options& asked) {
+  graph = {static_cast<unsigned>(asked.scale), asked.degree, asked.seed};
+  iterations = asked.iterations;
+  how.cutoff = asked.cutoff != 0 ? asked.cutoff : 128;  // vertices have 16 edges or so
+  const tobi::distribution dealt{asked.chunk};
+  edges = tobi::allocate_all<edge>(graph.edges(), dealt);
+  scratch = tobi::allocate_all<edge>(graph.edges(), dealt);
+  rows = tobi::allocate_all<std::uint64_t>(graph.vertices() + 1, dealt);
+  sources = tobi::allocate_all<std::uint32_t>(graph.edges(), dealt);
+  inverse_degree = tobi::allocate_all<double>(graph.vertices(), dealt);
+  rank = tobi::allocate_all<double>(graph.vertices(), dealt);
+  contribution = tobi::allocate_all<double>(graph.vertices(), dealt);
+}
+
+const memory_program pagerank_program{phases, wrong};
 
 }  // namespace tobi_bench::TOBI_BENCH_VARIANT

@@ -18,14 +18,6 @@ tobi::execution_policy how;
 
 constexpr double scalar = 3.0;
 
-void prepare(const memory_sizes& asked) {
-  const tobi::distribution dealt{asked.chunk};
-  a = tobi::allocate_all<double>(asked.n, dealt);
-  b = tobi::allocate_all<double>(asked.n, dealt);
-  c = tobi::allocate_all<double>(asked.n, dealt);
-  how.cutoff = asked.cutoff;
-}
-
 const memory_phase phases[] = {
     {"fill", false,
      [] {
@@ -73,6 +65,14 @@ phase_result wrong() {
 
 }  // namespace
 
-const memory_program stream_program{prepare, phases, wrong};
+void stream_prepare(const stream_options& asked) {
+  const tobi::distribution dealt{asked.chunk};
+  a = tobi::allocate_all<double>(asked.n, dealt);
+  b = tobi::allocate_all<double>(asked.n, dealt);
+  c = tobi::allocate_all<double>(asked.n, dealt);
+  how.cutoff = asked.cutoff;
+}
+
+const memory_program stream_program{phases, wrong};
 
 }  // namespace tobi_bench::TOBI_BENCH_VARIANT

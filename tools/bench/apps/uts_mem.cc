@@ -123,10 +123,11 @@ const memory_phase phases[] = {
 
 }  // namespace
 
-const memory_program uts_mem_program{[](const memory_sizes& asked) {
-                                       shape = asked.shape;
-                                       the_root = tobi::allocate_all<word>(1).data();
-                                     },
-                                     phases, nullptr};
+void uts_mem_prepare(const tree& asked) {
+  shape = asked;
+  the_root = tobi::allocate_all<word>(1).data();
+}
+
+const memory_program uts_mem_program{phases, nullptr};
 
 }  // namespace tobi_bench::TOBI_BENCH_VARIANT

@@ -44,50 +44,14 @@ struct tree;
 enum class cilksort_shape : std::uint8_t { pairs, original };
 
 namespace parallel {
-std::uint64_t fib(std::uint64_t n);
-std::uint64_t btc(std::uint64_t depth, std::uint64_t iter);
-/// The same, with the state of each call saved in frames of the heap before its async; PROCESS is this one's number.
+#include "tools/bench/apps/programs.inc"
+/// fib, with the state of each call saved in frames of the heap before its async; PROCESS is this one's number.
 std::uint64_t fib_in_heap_frames(std::uint64_t n);
 void heap_frames_prepare(int process);
-/// The last CUTOFF rows of a board are searched without tasks.
-std::uint64_t nqueens(std::uint64_t n, std::uint64_t cutoff);
-/// Every process calls it before the run; the root task then calls uts().
-void uts_prepare(const tree& t);
-tree_count uts();
-/// K loops of N iterations; of N, N/2, ... at each level of a recursion. Each iteration is compute(ROUNDS).
-std::uint64_t pfor(std::uint64_t k, std::uint64_t n, std::uint64_t rounds);
-std::uint64_t recpfor(std::uint64_t k, std::uint64_t n, std::uint64_t rounds);
-/// Every process calls it before the run: strings of N bytes, blocks of C x C without further tasks.
-void lcs_prepare(std::uint64_t n, std::uint64_t c);
-std::uint64_t lcs();
-/// Every process calls it before the first run: an array of N elements in chunks of CHUNK_BYTES (0: one each). The root
-/// task then calls cilksort_fill(), cilksort(), and cilksort_sorted(): whether the array is what it must be.
-void cilksort_prepare(std::uint64_t n, std::uint64_t chunk_bytes);
-void cilksort_fill();
-void cilksort(cilksort_shape shape, std::uint64_t cutoff);
-bool cilksort_sorted();
 }  // namespace parallel
 
 namespace elided {
-std::uint64_t fib(std::uint64_t n);
-std::uint64_t btc(std::uint64_t depth, std::uint64_t iter);
-/// The last CUTOFF rows of a board are searched without tasks.
-std::uint64_t nqueens(std::uint64_t n, std::uint64_t cutoff);
-/// Every process calls it before the run; the root task then calls uts().
-void uts_prepare(const tree& t);
-tree_count uts();
-/// K loops of N iterations; of N, N/2, ... at each level of a recursion. Each iteration is compute(ROUNDS).
-std::uint64_t pfor(std::uint64_t k, std::uint64_t n, std::uint64_t rounds);
-std::uint64_t recpfor(std::uint64_t k, std::uint64_t n, std::uint64_t rounds);
-/// Every process calls it before the run: strings of N bytes, blocks of C x C without further tasks.
-void lcs_prepare(std::uint64_t n, std::uint64_t c);
-std::uint64_t lcs();
-/// Every process calls it before the first run: an array of N elements in chunks of CHUNK_BYTES (0: one each). The root
-/// task then calls cilksort_fill(), cilksort(), and cilksort_sorted(): whether the array is what it must be.
-void cilksort_prepare(std::uint64_t n, std::uint64_t chunk_bytes);
-void cilksort_fill();
-void cilksort(cilksort_shape shape, std::uint64_t cutoff);
-bool cilksort_sorted();
+#include "tools/bench/apps/programs.inc"
 }  // namespace elided
 
 }  // namespace tobi_bench

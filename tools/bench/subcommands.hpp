@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of tobi-bench, part by part: each subcommand's answers go to its own struct of the arguments.
+#pragma once
+
+#include <string>
+
+#include "tools/bench/arguments.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace tobi_bench {
+
+/// What each subcommand takes. REPEAT says what is repeated, LINE what has a line with --json.
+void common_options(CLI::App& sub, arguments& a, const std::string& repeat, const std::string& line = "run");
+
+/// The programs on global memory but uts-mem, whose options are a tree's. RUN adds what each program takes.
+void add_memory_programs(CLI::App& app, arguments& a, void (*run)(CLI::App&, arguments&));
+void add_ramp(CLI::App& app, arguments& a);
+
+}  // namespace tobi_bench

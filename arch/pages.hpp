@@ -38,10 +38,10 @@ page_facts read_pages(const std::string& sys = "/sys/kernel/mm");
 /// `unlimited` when the machine does not say.
 std::uint64_t available_memory(const std::string& meminfo = "/proc/meminfo", const cgroup_files& files = {});
 
-/// Beyond this many workers a core, a job measures nothing but the kernel's scheduler: it is warned of.
+/// Beyond this many workers per core, a job measures nothing but the kernel's scheduler: it is warned of.
 inline constexpr int workers_per_core_good = 64;
-/// Each worker maps the memory of each other one, which takes some 0.1 ms of a core for each pair: so many a core, on
-/// two cores, have run right and took two minutes to start and end. Nothing larger has been seen to end.
+/// Each worker maps the memory of each other one, which takes some 0.1 ms of a core for each pair: this many per core,
+/// on two cores, have run right and took two minutes to start and end. Nothing larger has been seen to end.
 inline constexpr int workers_per_core_max = 512;
 
 /// "" when CORES and the available memory hold ASKED workers of BYTES_A_WORKER, else one sentence that says why not.

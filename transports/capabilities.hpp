@@ -20,10 +20,10 @@ struct capabilities {
   bool passive_rma = false;           // puts and gets complete although the target never polls
   bool passive_amo = false;           // atomics do
   bool needs_progress = false;        // what was posted moves only in progress(), flush() and post() of its initiator
-  bool maps_peers = false;            // map() can answer a pointer
+  bool maps_peers = false;            // map() can return a pointer
   bool registers_any_memory = false;  // any memory can be registered, not only memory with a descriptor
   bool ordered_gets = false;          // a get of a chain reads behind the gets before it; else perhaps before them
-  bool has_wait_fd = false;           // wait_fd() answers a descriptor to sleep on
+  bool has_wait_fd = false;           // wait_fd() returns a descriptor to sleep on
   bool peer_errors = false;           // a dead peer is reported as peer_lost
   bool pins_memory = false;           // registered memory is locked: every page of it exists from then on
   bool any_thread = true;        // calls may come from different threads of the process, one at a time; false: only

@@ -139,7 +139,7 @@ class fork_bootstrap final : public bootstrap {
  private:
   // Waits on WORD until it is no longer SEEN, or for a moment, and keeps the fabric moving meanwhile.
   void wait_moving(std::atomic<std::uint32_t>& word, std::uint32_t seen) {
-    constexpr unsigned most = 10'000;  // workers a core: no more than half a second
+    constexpr unsigned most = 10'000;  // workers per core: no more than half a second
     const timespec between_moves{0, 50'000L * static_cast<long>(std::min(workers_per_core_, most))};
     if (move_) move_();
     futex_wait(word, seen, move_ ? &between_moves : nullptr);

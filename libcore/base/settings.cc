@@ -45,16 +45,16 @@ constexpr value_names<log_level, 5> level_names{{{"error", log_level::error},
 // Given is also what decides whether a task can run somewhere (how deeply it may nest, how much it may check out): it
 // must not depend on where it runs. Offered is what names a part of a machine.
 constexpr setting own_table[] = {
-    {"TOBI_WORKERS", agreement::offered, number<int>{field<&settings::workers>, 1, 65535, "one a core"},
+    {"TOBI_WORKERS", agreement::offered, number<int>{field<&settings::workers>, 1, 65535, "one per core"},
      "how many worker processes to run on this machine"},
     // The registry of transports knows the names, and checks this one when a job starts.
     {"TOBI_TRANSPORT", agreement::given,
      name{field<&settings::transport>, "auto or the name of a transport (tobi-info lists them)"},
      "what moves the bytes between workers"},
     {"TOBI_NODES", agreement::given, number<int>{field<&settings::nodes>, 1, 65535, "as they are"},
-     "treat this machine's workers as so many nodes, with the network between them"},
+     "treat this machine's workers as this many nodes, with the network between them"},
     {"TOBI_BOOTSTRAP", agreement::own, one_of{field<&settings::bootstrap>, "auto|fork|pmix|mpi"},
-     "who says which processes are in the job"},
+     "what says which processes are in the job"},
     {"TOBI_MPI", agreement::given, one_of{field<&settings::mpi>, "auto|openmpi|mpich"},
      "which MPI library's launcher has started this program"},
     {"TOBI_SCHED", agreement::given, choice_of<&settings::sched, sched_names>,
@@ -62,7 +62,7 @@ constexpr setting own_table[] = {
     {"TOBI_DEQUE", agreement::given, choice_of<&settings::deque, deque_names>,
      "the protocol between victim and thieves"},
     {"TOBI_VICTIMS", agreement::offered, choice_of<&settings::victims, victim_names>,
-     "whom an idle worker asks for work: near workers more often, or all alike"},
+     "which workers an idle one asks for work: near ones more often, or all alike"},
     {"TOBI_STACK_SIZE", agreement::given,
      size{field<&settings::stack_bytes>, stack_unit, 128 * mib, sized::bytes, field<&settings::stack_given>,
           stack_unit},
@@ -98,10 +98,10 @@ constexpr setting own_table[] = {
     {"TOBI_TRACE", agreement::own, name{field<&settings::trace>, "the name of a file"},
      "write what each worker did, and when, to this file (Perfetto and tobi-report open it)"},
     {"TOBI_TRACE_SIZE", agreement::given, size{field<&settings::trace_bytes>, 4 * kib, 16 * gib},
-     "memory of a worker for what TOBI_TRACE records; when it is full the oldest goes"},
+     "memory of a worker for what TOBI_TRACE records; when it is full the oldest events are dropped"},
     {"TOBI_DEBUG_MIGRATE", agreement::given, choice_of<&settings::debug_migrate, flag_names>,
      "move the continuation at every fork, to find pointers into other tasks' stacks"},
-    {"TOBI_LOG", agreement::own, choice_of<&settings::log, level_names>, "what is said on standard error"},
+    {"TOBI_LOG", agreement::own, choice_of<&settings::log, level_names>, "how much is written to standard error"},
 };
 
 // All rows: those of this file and those of the folders above.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of tobi-bench, part by part: each subcommand's answers go to its own struct of the arguments.
+// The command line of tobi-bench, part by part: what each subcommand was given goes to its own struct of the arguments.
 #pragma once
 
 #include <string>

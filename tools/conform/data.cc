@@ -242,8 +242,8 @@ std::string the_target_need_not_poll(stage& s) {
 std::string a_mapped_region_is_the_region(stage& s) {
   std::byte* there = s.fabric.map(s.region(s.next()));
   if (!s.fabric.caps().maps_peers)
-    return there == nullptr ? "" : "map() answers a pointer although maps_peers is not claimed";
-  if (there == nullptr) return "map() answers null although maps_peers is claimed";
+    return there == nullptr ? "" : "map() returns a pointer although maps_peers is not claimed";
+  if (there == nullptr) return "map() returns null although maps_peers is claimed";
   const auto mine = static_cast<std::uint64_t>(s.rank()) + 1000;
   s.word(64) = mine;
   s.fence();

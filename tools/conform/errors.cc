@@ -116,7 +116,7 @@ std::string what_is_not_claimed_is_unsupported(stage& s) {
     if (s.fabric.put_notify(s.next(), o, 1) != status::unsupported) return "put_notify does not return unsupported";
     if (s.fabric.poll_notice(n) != status::unsupported) return "poll_notice does not return unsupported";
   }
-  if (!caps.has_wait_fd && s.fabric.wait_fd() != -1) return "wait_fd answers a descriptor";
+  if (!caps.has_wait_fd && s.fabric.wait_fd() != -1) return "wait_fd returns a descriptor";
   if (!caps.registers_any_memory) {
     static std::uint64_t anywhere[512];
     transports::region_key key;

@@ -72,7 +72,7 @@ class active_messages {
     std::size_t ran = 0;
     int from = -1;
     message m;
-    // No more than one ring: who is flooded must come back to its own work.
+    // No more than one ring: a worker that is flooded must come back to its own work.
     while (ran < most_per_poll && replies_.receive(from, m) == status::ok) ran += run(from, m, true);
     while (ran < most_per_poll && waiting_.size() < replies_max && requests_.receive(from, m) == status::ok) {
       ran += run(from, m, false);

@@ -178,7 +178,7 @@ void amo_transport::announce() noexcept {
   const bool on = size_ > seen_at_once_ && board::can_announce(*inner_);
   board_->announce(on);
   // Replies come as puts. One that needs this worker's poll wakes it; one that does not comes without a sign. And a
-  // look must find whoever has written.
+  // look must find each rank that has written.
   caps_.has_wait_fd = (on || size_ <= looks_per_poll) && inner_->caps().has_wait_fd && !inner_->caps().passive_rma;
   // Relaxed: no request is under way yet.
   announced_.store(on, std::memory_order_relaxed);

@@ -38,7 +38,7 @@ base::per_rank<int> last_of_each_node(const context& where) {
 }  // namespace
 
 placement::placement(const context& where) : place_(where.settings.of<settings>().amo_server), size_(where.size) {
-  // Whoever makes a transport without atomics has found that native ones are not to be had.
+  // The code that makes a transport without atomics has found that native ones are not to be had.
   if (!by_node() && !by_thread()) place_ = amo_place::inline_;
   if (by_node()) server_ = last_of_each_node(where);
 }

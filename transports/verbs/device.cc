@@ -71,7 +71,7 @@ std::string examine(opened& o, const settings& wish) {
   o.service_level = static_cast<std::uint8_t>(wish.sl);
   o.traffic_class = static_cast<std::uint8_t>(wish.traffic_class);
   o.pkey_index = static_cast<std::uint16_t>(wish.pkey_index);
-  if (libibverbs().query_device(o.device.get(), &o.attributes) != 0) return "it does not answer";
+  if (libibverbs().query_device(o.device.get(), &o.attributes) != 0) return "it does not respond";
   if (std::string lacks = what_it_lacks(o.device->device->transport_type, o.attributes); !lacks.empty()) return lacks;
   std::string why = "it has no ports";
   const int first = wish.port != 0 ? wish.port : 1;

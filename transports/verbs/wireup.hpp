@@ -114,7 +114,7 @@ class wireup {
   wireup& operator=(const wireup&) = delete;
 
   [[nodiscard]] const endpoint& self() const noexcept { return self_; }
-  /// Starts to answer. PEERS, by rank, outlives this.
+  /// Starts to reply. PEERS, by rank, outlives this.
   void start(const base::per_rank<endpoint>& peers);
   /// Sends, or repeats, the request of a connection whose own half is QPN.
   void request(int rank, std::uint32_t qpn, std::uint32_t psn, std::uint32_t token) noexcept;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steal word's other side: what a thief does at its victim's windows.
-#include <linux/futex.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,6 +8,7 @@
 #include <iterator>
 
 #include "arch/clock.hpp"
+#include "libcore/deque/call_attendant.hpp"
 #include "libcore/deque/ready.hpp"
 #include "libcore/deque/steal_word.hpp"
 
@@ -58,16 +56,10 @@ bool steal_word::insist(int victim, bool at_once) {
   std::byte* there = net_.mapped(victim);
   if (there == nullptr) return false;
   auto* window = reinterpret_cast<steal_window*>(there + word_here_.offset());
-  const std::atomic_ref attendant(window->attendant);
-  auto seen = static_cast<std::uint32_t>(attending::asleep);
-  if (attendant.load(std::memory_order_relaxed) != seen) return false;
+  const auto state = std::atomic_ref(window->attendant).load(std::memory_order_relaxed);
+  if (state != static_cast<std::uint32_t>(attending::asleep)) return false;
   if (!at_once && arch::now_ns() - atomic(window->rung_ns).load(std::memory_order_relaxed) < patience_ns) return false;
-  // Release: the ring comes before the call. A lost race needs no order.
-  if (!attendant.compare_exchange_strong(seen, static_cast<std::uint32_t>(attending::called), std::memory_order_release,
-                                         std::memory_order_relaxed)) {
-    return false;
-  }
-  syscall(SYS_futex, &window->attendant, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  if (!call_attendant(*window)) return false;
   nanosleep(&moment, nullptr);
   return true;
 }

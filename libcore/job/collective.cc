@@ -21,6 +21,12 @@ std::string_view name_of(call which) noexcept {
       return "tobi::allocate_all";
     case call::free_all:
       return "tobi::free_all";
+    case call::make_collection:
+      return "the constructor of tobi::task_collection";
+    case call::process:
+      return "tobi::task_collection::process";
+    case call::end_collection:
+      return "the destructor of tobi::task_collection";
     case call::end:
       return "the destructor of tobi::runtime";
   }

@@ -11,7 +11,19 @@
 
 namespace tobi::job {
 
-enum class call : std::uint8_t { start, run, barrier, stats, reset_stats, allocate_all, free_all, end };
+enum class call : std::uint8_t {
+  start,
+  run,
+  barrier,
+  stats,
+  reset_stats,
+  allocate_all,
+  free_all,
+  make_collection,
+  process,
+  end_collection,
+  end
+};
 
 /// What a program calls it.
 [[nodiscard]] std::string_view name_of(call which) noexcept;

@@ -187,13 +187,12 @@ void job::exchange() {
       [this](int r) { return card_from(bootstrap_->get(r, "card")).keys; }, workers_per_core_);
 }
 
-// In levels: the cores' own on a node, where they are known, and beyond them all other nodes. Servers are no victims,
-// and choose none.
-std::vector<int> job::distances() const {
+// In levels: the cores' own on a node, where they are known, and beyond them all other nodes. Servers choose nobody.
+std::vector<int> job::distances(bool servers_too) const {
   constexpr int nobody = -1;
   base::per_rank<int> levels(size());
   for (int r = 0; r < size(); ++r) {
-    if (serves_only() || transport_->serves_only(r)) {
+    if (serves_only() || (!servers_too && transport_->serves_only(r))) {
       levels[r] = nobody;
     } else if (nodes_[r] != nodes_[rank()]) {
       levels[r] = tasks::victims::far_level;

@@ -78,6 +78,7 @@ job::job(const options& chosen) : settings_(first_settings()) {
     bootstrap_->while_waiting([this] { transport_->progress(); });
   }
   start_worker();
+  start_collections();
   current_job = this;
   bootstrap_->fence();
   start_trace();
@@ -102,6 +103,7 @@ job::~job() {
   bootstrap_->finalize();
   bootstrap_->while_waiting(nullptr);
   tasks::this_worker().stop();
+  collections_.reset();
   if (slot_memory_ != nullptr) munmap(slot_memory_, slot_bytes_);
   global_.reset();
   objects_.reset();
@@ -190,19 +192,37 @@ void job::start_global() {
                  std::move(unusable));
 }
 
+// The other ranks of this node.
+std::vector<int> job::near_ranks(bool servers_too) const {
+  std::vector<int> near;
+  for (int r = 0; r < size(); ++r) {
+    if (r != rank() && nodes_[r] == nodes_[rank()] && (servers_too || !transport_->serves_only(r))) {
+      near.push_back(r);
+    }
+  }
+  return near;
+}
+
+void job::start_collections() {
+  std::vector<int> near = near_ranks(true);
+  std::erase_if(near, [this](int r) { return net_->mapped(r) == nullptr; });
+  holders_ = std::make_unique<tasks::victims>(rank(), distances(true), static_cast<std::uint64_t>(rank()) + 1,
+                                              tasks::victims::rules{settings_.victims, far_victims()});
+  collections_ = std::make_unique<class collections>(
+      pool::ground{net_.get(), heap_.get(), &control_->collections, global_->memory(), holders_.get(), std::move(near),
+                   serves_only(), tasks::worker::must_poll(transport_->caps()), workers_per_core_,
+                   [this](unsigned spins) { wait_a_little(spins); }},
+      *together_, [this](call which) { enter(which); }, [this] { coherent_barrier(); });
+}
+
 void job::start_worker() {
-  choice_ = std::make_unique<tasks::victims>(rank(), distances(), static_cast<std::uint64_t>(rank()) + 1,
+  choice_ = std::make_unique<tasks::victims>(rank(), distances(false), static_cast<std::uint64_t>(rank()) + 1,
                                              tasks::victims::rules{settings_.victims, far_victims()});
   if (!settings_.local_collection) {
     incoming_ = std::make_unique<tasks::incoming_frees>(*net_, control_->incoming, *objects_);
     objects_->collect_from(incoming_.get());
   }
-  std::vector<int> near;
-  for (int r = 0; r < size(); ++r) {
-    if (r != rank() && nodes_[r] == nodes_[rank()] && !transport_->serves_only(r)) {
-      near.push_back(r);
-    }
-  }
+  std::vector<int> near = near_ranks(false);
   // Where TOBI_NODES splits a machine, its nodes share the machine's cores.
   const int cores =
       std::max(1, cores_here_ * static_cast<int>(near.size() + 1) / static_cast<int>(bootstrap_->local_peers().size()));

@@ -18,6 +18,7 @@
 #include "libcore/job/alike.hpp"
 #include "libcore/job/assembly.hpp"
 #include "libcore/job/changed_globals.hpp"
+#include "libcore/job/collections.hpp"
 #include "libcore/job/global.hpp"
 #include "libcore/job/job_trace.hpp"
 #include "libcore/job/late_code.hpp"
@@ -43,6 +44,7 @@ struct control_block {
   alignas(64) tasks::incoming_area incoming;
   tasks::image_room images;
   tasks::closure_watch closures;  // TOBI_DEBUG_MIGRATE
+  pool::collection_places collections;
 };
 
 /// What a root left, in the heap of the worker where it ended; its bytes follow.
@@ -77,6 +79,7 @@ class job {
   /// The barrier of programs: what was written to global memory before it is read after it.
   void coherent_barrier();
   void reset_stats();
+  [[nodiscard]] class collections& task_collections() noexcept { return *collections_; }
   /// Collective.
   [[nodiscard]] std::uint64_t most_of_all(std::uint64_t mine);
 
@@ -107,7 +110,10 @@ class job {
   void find_servers();
   [[nodiscard]] bool serves_only() const noexcept { return transport_->serves_only(rank()); }
   void serve_until_told();
-  [[nodiscard]] std::vector<int> distances() const;
+  /// SERVERS_TOO: also to those that run no tasks.
+  [[nodiscard]] std::vector<int> distances(bool servers_too) const;
+  [[nodiscard]] std::vector<int> near_ranks(bool servers_too) const;
+  void start_collections();
   [[nodiscard]] std::size_t far_victims() const;
   [[nodiscard]] std::vector<int> find_nodes() const;
 
@@ -124,6 +130,8 @@ class job {
   std::unique_ptr<tasks::incoming_frees> incoming_;  // null: local collection
   std::unique_ptr<global> global_;
   std::unique_ptr<tasks::victims> choice_;
+  std::unique_ptr<tasks::victims> holders_;  // of a collection's tasks
+  std::unique_ptr<class collections> collections_;
   std::uint64_t trace_bytes_ = 0;             // of each worker's ring, as rank 0 wants it; 0: nothing is traced
   std::unique_ptr<job_trace> trace_;          // null: nothing is traced
   std::unique_ptr<changed_globals> globals_;  // TOBI_DEBUG_MIGRATE, from the first run on

@@ -6,6 +6,8 @@
 #include "libcore/base/log.hpp"
 #include "libcore/base/no_memory.hpp"
 #include "libcore/job/job.hpp"
+#include "libcore/task/door.hpp"
+#include "tobi/detail/collection.hpp"
 
 namespace tobi {
 
@@ -60,6 +62,31 @@ bool runtime::local_collection() const noexcept { return the_job->local_collecti
 
 namespace detail {
 void run_root(const root& what, void* result) { need_job().run(what, result); }
+
+namespace {
+
+pool::collection& part(void* of) noexcept { return *static_cast<pool::collection*>(of); }
+
+}  // namespace
+
+extern "C" {
+
+void* tobi_collection_make(const collection_type* type, const collection_options* how) {
+  return need_job().task_collections().make(*type, *how);
+}
+void tobi_collection_end(void* collection) { need_job().task_collections().end(&part(collection)); }
+void tobi_collection_add(void* collection, std::uint32_t function, const void* task) {
+  const base::indoors now;
+  part(collection).add(function, task);
+}
+void tobi_collection_process(void* collection) { need_job().task_collections().process(part(collection)); }
+void tobi_collection_restore(void* collection) { part(collection).restore(); }
+void tobi_collection_clear(void* collection) { part(collection).clear(); }
+void tobi_collection_counted(const void* collection, collection_statistics* counts) {
+  *counts = static_cast<const pool::collection*>(collection)->counted();
+}
+
+}  // extern "C"
 }  // namespace detail
 
 }  // namespace tobi

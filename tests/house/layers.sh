@@ -6,7 +6,7 @@
 sources() { git ls-files -- "$@" 2>/dev/null | grep -E '\.(cc|hpp|S)$'; }
 
 # The folders of the library, from the ground up. Each includes itself and what stands below it.
-floors='libcore/include libcore/base arch alloc transports bootstrap libcore/trace libcore/net libcore/deque libcore/task libcore/pgas libcore/sched libcore/job'
+floors='libcore/include libcore/base arch alloc transports bootstrap libcore/trace libcore/net libcore/deque libcore/task libcore/pgas libcore/sched libcore/pool libcore/job'
 # Of these some need not know each other though one stands above: FOLDER/BELOW.
 strangers='alloc/arch bootstrap/arch bootstrap/alloc bootstrap/transports transports/alloc libcore/trace/transports libcore/pgas/libcore/deque libcore/sched/libcore/pgas'
 

@@ -68,6 +68,10 @@ later expect_wrong record_look-in-memory-as-it-was "$m/record_look.pml" 's/^  se
 later expect_wrong record_look-with-the-head-as-it-was "$m/record_look.pml" 's/^  head = CHILD;$//'
 later expect_wrong record_look-believes-the-head-alone "$m/record_look.pml" 's/^#define WRITTEN .*/#define WRITTEN (h >= RESULT)/'
 later expect_wrong record_look-done-before-the-value "$m/record_look.pml" 's/^  written_in_any_order(parts);$/  word = 1; written_in_any_order(parts);/;s/^  word = 1$/  skip/'
+later expect_right termination "$m/termination.pml"
+later expect_wrong termination-forgets-steals "$m/termination.pml" 's/void_ = (claimed\[me\] != counted) ||/void_ = false ||/'
+later expect_wrong termination-forgets-its-children "$m/termination.pml" 's/ || IS_VOID(2 \* me + 1) || IS_VOID(2 \* me + 2);/;/'
+later expect_wrong termination-waits-for-no-child "$m/termination.pml" 's/:: !sent \&\& HAS_TOKEN.*->/:: !sent ->/'
 later expect_right ready_word "$m/ready_word.pml"
 later expect_wrong ready_word-read-before-the-claim "$m/ready_word.pml" 's/:: seen != NONE \&\& word\[w\] == seen -> word/:: seen != NONE -> word/'
 later expect_wrong ready_word-freed-before-the-copy "$m/ready_word.pml" 's/^  t = cell\[c\];$/  t = cell[c]; cell[c] = NONE;/;s/t = 0; cell\[c\] = NONE; left/t = 0; left/'

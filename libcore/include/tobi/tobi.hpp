@@ -18,4 +18,5 @@
 #include "tobi/runtime.hpp"
 #include "tobi/statistics.hpp"
 #include "tobi/task.hpp"
+#include "tobi/task_collection.hpp"
 #endif

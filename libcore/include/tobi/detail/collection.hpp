@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The seam between the templates of task collections and the runtime: not for users.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tobi/detail/standard.hpp"
+
+namespace tobi {
+
+/// How a collection works. Alike on all workers.
+struct collection_options {
+  /// Tasks that lie in registered memory per worker, where thieves find them. What is added beyond them waits in
+  /// ordinary memory. Up to 2^20 - 1.
+  std::size_t capacity = 8192;
+  /// restore() gives each worker the tasks that it has executed; false: the tasks that were added to it.
+  bool retains = true;
+  /// Workers without tasks steal; false: each executes what it has.
+  bool steals = true;
+};
+
+/// What one worker did in the last process().
+struct collection_statistics {
+  std::uint64_t executed = 0;          // tasks
+  std::uint64_t task_ns = 0;           // in tasks
+  std::uint64_t process_ns = 0;        // from the moment at which all had come until the end was known
+  std::uint64_t attempted_steals = 0;  // looks at a victim
+  std::uint64_t steals = 0;            // those that brought tasks
+  std::uint64_t stolen = 0;            // tasks
+  std::uint64_t waves = 0;             // of the detection of the end
+};
+
+namespace detail {
+
+/// What the runtime knows of a type of tasks.
+struct collection_type {
+  std::size_t task_bytes;
+  /// Executes the task at TASK with the function number FUNCTION of the collection FACE.
+  void (*execute)(void* face, std::uint32_t function, const void* task);
+  void* face;
+};
+
+extern "C" {
+/// Collective. Returns this worker's part.
+void* tobi_collection_make(const collection_type* type, const collection_options* how);
+/// Collective.
+void tobi_collection_end(void* collection);
+void tobi_collection_add(void* collection, std::uint32_t function, const void* task);
+/// Collective. Throws task_error.
+void tobi_collection_process(void* collection);
+void tobi_collection_restore(void* collection);
+void tobi_collection_clear(void* collection);
+void tobi_collection_counted(const void* collection, collection_statistics* counts);
+}
+
+}  // namespace detail
+}  // namespace tobi

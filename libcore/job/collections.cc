@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libcore/job/collections.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "libcore/base/log.hpp"
+#include "libcore/pool/shared_part.hpp"
+#include "libcore/sched/worker.hpp"
+#include "libcore/task/failures.hpp"
+
+namespace tobi::job {
+
+collections::collections(pool::ground on, assembly& together, std::function<void(call)> enter,
+                         std::function<void()> meet)
+    : on_(std::move(on)), together_(together), enter_(std::move(enter)), meet_(std::move(meet)) {}
+
+void collections::come_to(call which) {
+  if (processing_) {
+    base::fatal(std::string(name_of(which)) +
+                    " was called inside a task of a collection; it is for all ranks, outside of process().",
+                base::exit_usage);
+  }
+  enter_(which);
+}
+
+pool::collection* collections::make(const detail::collection_type& type, const collection_options& how) {
+  come_to(call::make_collection);
+  if (how.capacity == 0 || how.capacity > pool::shared_part::most) {
+    base::fatal("a task collection has a capacity of " + std::to_string(how.capacity) +
+                    " tasks per worker; choose 1 to " + std::to_string(pool::shared_part::most) + ".",
+                base::exit_usage);
+  }
+  // What thieves compute from must be alike.
+  const std::uint64_t shape = std::uint64_t{type.task_bytes} << 32 | how.capacity;
+  std::array<std::uint64_t, 2> all{shape, ~shape};
+  together_.combine(all.data(), sizeof all, [](void* into, const void* from) {
+    for (int i = 0; i < 2; ++i) {
+      auto& least = static_cast<std::uint64_t*>(into)[i];
+      least = std::min(least, static_cast<const std::uint64_t*>(from)[i]);
+    }
+  });
+  if (all[0] != ~all[1]) {
+    base::fatal("the workers make a task collection that differs: here its tasks have " +
+                    std::to_string(type.task_bytes) + " bytes, and its capacity is " + std::to_string(how.capacity) +
+                    "; give all workers the same type and options.",
+                base::exit_usage);
+  }
+  const auto free = std::find(parts_.begin(), parts_.end(), nullptr);
+  if (free == parts_.end()) {
+    base::fatal("there are " + std::to_string(parts_.size()) +
+                    " task collections already, as many as there can be at once; end one first.",
+                base::exit_usage);
+  }
+  *free = std::make_unique<pool::collection>(on_, static_cast<std::size_t>(free - parts_.begin()), type, how);
+  meet_();  // all have said where theirs is
+  return free->get();
+}
+
+void collections::end(pool::collection* part) {
+  come_to(call::end_collection);
+  on_.net->drain();  // unwaited operations name memory that goes now, here and elsewhere
+  meet_();
+  std::find_if(parts_.begin(), parts_.end(), [&](const auto& p) { return p.get() == part; })->reset();
+}
+
+void collections::process(pool::collection& part) {
+  come_to(call::process);
+  part.begin();
+  meet_();
+  processing_ = true;
+  part.work();
+  processing_ = false;
+  meet_();
+  part.end();
+  // Of those that have failed the lowest rank: a rank without a failure says more than any location.
+  constexpr std::uint64_t none = ~std::uint64_t{0};
+  std::uint64_t first = part.failure() == 0 ? none : part.failure();
+  together_.combine(&first, sizeof first, [](void* into, const void* from) {
+    auto& least = *static_cast<std::uint64_t*>(into);
+    least = std::min(least, *static_cast<const std::uint64_t*>(from));
+  });
+  if (first == none) return;
+  tasks::failure what;
+  on_.net->get(tasks::location{first}, &what, sizeof what);
+  meet_();  // before the object goes
+  if (part.failure() != 0) tasks::this_worker().free_object(tasks::location{part.failure()});
+  tasks::throw_task_error(what);
+}
+
+}  // namespace tobi::job

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The task collections of a job: what its ranks do together around each rank's part (pool/collection.hpp).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "libcore/job/assembly.hpp"
+#include "libcore/pool/collection.hpp"
+
+namespace tobi::job {
+
+class collections {
+ public:
+  /// ENTER: the program has come to a collective call; MEET: the barrier of programs.
+  collections(pool::ground on, assembly& together, std::function<void(call)> enter, std::function<void()> meet);
+
+  /// Collective.
+  [[nodiscard]] pool::collection* make(const detail::collection_type& type, const collection_options& how);
+  /// Collective.
+  void end(pool::collection* part);
+  /// Collective.
+  void process(pool::collection& part);
+  /// Whether a process() is under way.
+  [[nodiscard]] bool processing() const noexcept { return processing_; }
+
+ private:
+  void come_to(call which);
+
+  pool::ground on_;
+  assembly& together_;
+  std::function<void(call)> enter_;
+  std::function<void()> meet_;
+  std::array<std::unique_ptr<pool::collection>, pool::collections_max> parts_;
+  bool processing_ = false;
+};
+
+}  // namespace tobi::job

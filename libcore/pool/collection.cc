@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libcore/pool/collection.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "arch/clock.hpp"
+#include "arch/heavy_fence.hpp"
+#include "libcore/base/log.hpp"
+#include "libcore/sched/worker.hpp"
+#include "libcore/task/door.hpp"
+
+namespace tobi::pool {
+
+namespace {
+
+constexpr std::size_t task_alignment = 64;
+
+collection_words* make_words(const ground& on, std::size_t number, std::size_t record_bytes, std::uint64_t capacity) {
+  const std::size_t bytes = ring_offset + record_bytes * capacity;
+  void* room = on.heap->allocate(bytes, alignof(collection_words));
+  if (room == nullptr) {
+    base::fatal("the registered heap is full: no room for a collection of " + std::to_string(capacity) +
+                " tasks per worker, which needs " + std::to_string(bytes) +
+                " bytes; raise TOBI_HEAP_SIZE, or lower the collection's capacity.");
+  }
+  auto* words = new (room) collection_words{};
+  std::atomic_ref(on.places->at[number]).store(on.net->here(words).offset(), std::memory_order_release);
+  return words;
+}
+
+}  // namespace
+
+collection::collection(const ground& on, std::size_t number, const detail::collection_type& type,
+                       const collection_options& how)
+    : on_(on),
+      type_(type),
+      how_(how),
+      number_(number),
+      record_bytes_((sizeof(head) + type.task_bytes + 7) / 8 * 8),
+      words_(make_words(on, number, record_bytes_, how.capacity)),
+      peers_(*on.net, *on.places, number),
+      record_(record_bytes_ + task_alignment) {
+  const bool alone = !how.steals || on_.net->size() == 1;
+  queue_ = std::make_unique<queue>(*on_.net, *words_, record_bytes_, how.capacity, alone);
+  end_ = std::make_unique<termination>(*on_.net, peers_, *words_);
+  if (!alone && !on_.serves_only) {
+    thief_ = std::make_unique<thief>(*on_.net, peers_, *queue_, *on_.choice, on_.near);
+    start_attendant();
+  }
+  fences_.start(on_.memory);
+  // The task itself is aligned, not the head before it.
+  void* at = record_.data() + sizeof(head);
+  std::size_t room = record_.size() - sizeof(head);
+  now_ = static_cast<std::byte*>(std::align(task_alignment, type_.task_bytes, at, room)) - sizeof(head);
+}
+
+collection::~collection() {
+  attendant_.reset();
+  std::atomic_ref(on_.places->at[number_]).store(0, std::memory_order_relaxed);
+  on_.heap->deallocate(words_);
+}
+
+void collection::start_attendant() {
+  transports::transport& transport = on_.net->transport();
+  if (!transport.caps().any_thread || !arch::prepare_heavy_fence().empty()) return;  // the worker's start has said so
+  const bool all_near = on_.near.size() + 1 == static_cast<std::size_t>(on_.net->size());
+  attendant_ = std::make_unique<tasks::attendant>(
+      *this, words_->window,
+      tasks::attendant::habits{on_.must_poll, transport.wait_fd(), on_.must_poll || !all_near, on_.workers_per_core});
+}
+
+bool collection::attend() noexcept {
+  if (on_.must_poll) on_.net->transport().progress();
+  fences_.release();  // what the tasks that are shared now are to read
+  queue_->share();
+  return false;
+}
+bool collection::may_sleep() const noexcept { return on_.net->transport().may_sleep(); }
+std::uint64_t collection::sign_of_life() const noexcept {
+  return std::atomic_ref(words_->executed).load(std::memory_order_relaxed);
+}
+
+void collection::refuse_add() const {
+  base::fatal("a task was added to a collection whose process() has ended; call restore() or clear() first.",
+              base::exit_usage);
+}
+
+void collection::add(std::uint32_t function, const void* task) {
+  if (state_ == state::processed) refuse_add();
+  const bool in_a_task = state_ == state::processing;
+  std::vector<std::byte> record(record_bytes_);
+  const head what{function, in_a_task ? 1u : 0u};
+  std::memcpy(record.data(), &what, sizeof what);
+  std::memcpy(record.data() + sizeof what, task, type_.task_bytes);
+  if (!in_a_task && !how_.retains) keep(kept_, record.data());
+  if (in_a_task) fences_.release();
+  queue_->add(record.data());
+}
+
+void collection::keep(std::vector<std::byte>& in, const void* record) {
+  const auto* bytes = static_cast<const std::byte*>(record);
+  in.insert(in.end(), bytes, bytes + record_bytes_);
+}
+
+void collection::begin() {
+  if (state_ == state::processed) {
+    base::fatal(
+        "process() was called again on a collection that holds what it has executed; call restore() or clear() first.",
+        base::exit_usage);
+  }
+  state_ = state::processing;
+  counted_ = {};
+  failure_ = 0;
+  end_->begin(queue_->claimed());
+  if (thief_ != nullptr) thief_->reset_counts();
+}
+
+void collection::work() {
+  const std::uint64_t began = arch::now_ns();
+  std::atomic_ref(words_->window.busy).store(1, std::memory_order_relaxed);
+  if (attendant_ != nullptr) attendant_->task_begins();
+  queue_->share();
+  for (unsigned spins = 0;; on_.wait(spins++)) {
+    if (on_.serves_only && how_.steals) {
+      if (end_->abandoned()) queue_->drop();
+      if (queue_->gives_away() && end_->passive(queue_->claimed())) break;
+      continue;
+    }
+    while (queue_->take(now_)) {
+      spins = 0;
+      if (end_->abandoned()) {
+        queue_->drop();
+        break;
+      }
+      execute();
+    }
+    if (queue_->empty() && end_->passive(queue_->claimed())) break;
+    if (thief_ != nullptr && !end_->abandoned() && thief_->steal()) {
+      fences_.acquire(0);
+      spins = 0;
+    }
+  }
+  std::atomic_ref(words_->window.busy).store(0, std::memory_order_relaxed);
+  if (attendant_ != nullptr) attendant_->task_ends();
+  counted_.process_ns = arch::now_ns() - began;
+  counted_.waves = end_->waves();
+  if (thief_ == nullptr) return;
+  counted_.attempted_steals = thief_->attempts();
+  counted_.steals = thief_->steals();
+  counted_.stolen = thief_->stolen();
+}
+
+// The task at now_. It is the program's code: the attendant may come in meanwhile.
+void collection::execute() {
+  head what;
+  std::memcpy(&what, now_, sizeof what);
+  const std::uint64_t began = arch::cycles();
+  base::the_door.step_out();
+  try {
+    type_.execute(type_.face, what.function, now_ + sizeof what);
+    base::the_door.step_in();
+  } catch (...) {
+    base::the_door.step_in();
+    if (failure_ == 0) failure_ = tasks::this_worker().keep_failure();
+    end_->abandon();
+  }
+  const auto ns = static_cast<std::uint64_t>(arch::cycles_to_ns(arch::cycles() - began));
+  queue_->took(ns);
+  ++counted_.executed;
+  counted_.task_ns += ns;
+  // One writer.
+  std::atomic_ref(words_->executed).store(words_->executed + 1, std::memory_order_relaxed);
+  if (how_.retains && what.added == 0) keep(kept_, now_);
+  fences_.nothing_held("the end of a collection's task");
+}
+
+void collection::restore() {
+  if (state_ != state::processed) return;
+  state_ = state::filling;
+  // The queue is taken from its end: what was executed first is executed first again.
+  for (std::size_t at = kept_.size(); at != 0; at -= record_bytes_) queue_->add(kept_.data() + at - record_bytes_);
+  if (how_.retains) kept_.clear();
+}
+
+void collection::clear() {
+  queue_->drop();
+  kept_.clear();
+  state_ = state::filling;
+}
+
+}  // namespace tobi::pool

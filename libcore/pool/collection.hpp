@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's part of a task collection: HPDC'12, sections 4 and 6. What all ranks do together around it, and the C++
+// types of tasks, are above (job/collections.hpp, tobi/task_collection.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "alloc/heap.hpp"
+#include "libcore/net/fabric.hpp"
+#include "libcore/pool/peers.hpp"
+#include "libcore/pool/queue.hpp"
+#include "libcore/pool/termination.hpp"
+#include "libcore/pool/thief.hpp"
+#include "libcore/sched/attendant.hpp"
+#include "libcore/sched/victims.hpp"
+#include "libcore/task/fences.hpp"
+#include "tobi/detail/collection.hpp"
+
+namespace tobi::pool {
+
+/// What a collection stands on. All of it outlives the collection.
+struct ground {
+  tasks::fabric* net;
+  alloc::heap* heap;
+  collection_places* places;
+  base::coherence* memory;  // null: there is no global memory
+  tasks::victims* choice;
+  std::vector<int> near;  // the other ranks of this node that are mapped
+  bool serves_only;       // this rank is here for the others' operations: others take what is added to it
+  bool must_poll;         // the transport stands still unless it is polled, here or at its targets
+  unsigned workers_per_core;
+  std::function<void(unsigned spins)> wait;  // one turn of a loop that waits, and serves others
+};
+
+class collection final : public tasks::attended {
+ public:
+  /// The NUMBER-th, on all ranks alike. Ends the job where the heap has no room.
+  collection(const ground& on, std::size_t number, const detail::collection_type& type, const collection_options& how);
+  ~collection() override;
+  collection(const collection&) = delete;
+  collection& operator=(const collection&) = delete;
+
+  /// Adds the task of FUNCTION at TASK: before process(), or in a task of this collection.
+  void add(std::uint32_t function, const void* task);
+
+  // --- process(): the parts between which all ranks meet -------------------------------------------------
+  /// Before they meet.
+  void begin();
+  /// Executes tasks until no rank has any.
+  void work();
+  /// After they have met again.
+  void end() noexcept { state_ = state::processed; }
+  /// Where what the first task here that has thrown threw is kept; 0: none has.
+  [[nodiscard]] std::uint64_t failure() const noexcept { return failure_; }
+
+  /// What the next process() executes here: the tasks that were executed here, or those that were added here.
+  void restore();
+  /// Nothing; the collection is as new.
+  void clear();
+
+  [[nodiscard]] const collection_statistics& counted() const noexcept { return counted_; }
+
+  // --- of the attendant ----------------------------------------------------------------------------------
+  bool attend() noexcept override;
+  [[nodiscard]] bool may_sleep() const noexcept override;
+  [[nodiscard]] std::uint64_t sign_of_life() const noexcept override;
+
+ private:
+  enum class state : std::uint8_t { filling, processing, processed };
+  // In front of each task.
+  struct head {
+    std::uint32_t function;
+    std::uint32_t added;  // by a task: it is added again when that task is executed again
+  };
+
+  [[nodiscard]] std::size_t record_bytes() const noexcept { return record_bytes_; }
+  void execute();
+  void keep(std::vector<std::byte>& in, const void* record);
+  void refuse_add() const;
+  void start_attendant();
+
+  ground on_;
+  detail::collection_type type_;
+  collection_options how_;
+  std::size_t number_;
+  std::size_t record_bytes_;
+  collection_words* words_;
+  peers peers_;
+  std::unique_ptr<queue> queue_;
+  std::unique_ptr<thief> thief_;
+  std::unique_ptr<termination> end_;
+  std::unique_ptr<tasks::attendant> attendant_;  // null: there are no thieves, or none can be let in
+  tasks::fences fences_;
+  state state_ = state::filling;
+  std::vector<std::byte> kept_;    // records that restore() gives back
+  std::vector<std::byte> record_;  // the task that is executed, aligned for any
+  std::byte* now_ = nullptr;       // in record_
+  std::uint64_t failure_ = 0;
+  collection_statistics counted_;
+};
+
+}  // namespace tobi::pool

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libcore/pool/queue.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace tobi::pool {
+
+queue::queue(tasks::fabric& net, collection_words& words, std::size_t task_bytes, std::uint64_t capacity, bool alone)
+    : net_(net),
+      words_(words),
+      ring_(reinterpret_cast<std::byte*>(&words) + ring_offset),
+      task_bytes_(task_bytes),
+      capacity_(capacity),
+      alone_(alone) {}
+
+// Acquire: what a thief has copied, it has copied before it said so; see has_room().
+shared_part queue::part() const noexcept {
+  return shared_part::unpack(std::atomic_ref(words_.shared).load(std::memory_order_acquire));
+}
+
+bool queue::has_room(std::uint64_t count) noexcept {
+  if (head_ + count - reused_ <= capacity_) return true;
+  // Q2. Acquire: the copies lie before our writes into the same places.
+  const std::uint64_t tail = tail_now();
+  if (std::atomic_ref(words_.copied).load(std::memory_order_acquire) == tail) reused_ = tail;
+  return head_ + count - reused_ <= capacity_;
+}
+
+std::uint64_t queue::may_keep() const noexcept {
+  if (alone_) return capacity_;
+  if (mean_ns_ == 0) return 0;
+  return std::min(private_ns * weight / mean_ns_, capacity_ / 2);
+}
+
+// Q1. Returns the tail of that moment; where that is beyond TO, everything up to there has been claimed and is left so.
+std::uint64_t queue::move_split(std::uint64_t to) {
+  for (;;) {
+    const std::uint64_t seen = std::atomic_ref(words_.shared).load(std::memory_order_acquire);
+    const std::uint64_t tail = base_ + shared_part::unpack(seen).claimed();
+    const std::uint64_t split = std::max(tail, to);
+    const std::uint64_t wanted = shared_part{0, split - tail, tail % capacity_}.pack();
+    if (seen != wanted) {
+      // What was written into the ring is there before a thief finds it offered, and what a thief claims before we
+      // take it back it has: compare_swap releases and acquires.
+      if (net_.compare_swap(net_.here(&words_.shared), seen, wanted) != seen) continue;
+    }
+    base_ = tail;
+    split_ = split;
+    return tail;
+  }
+}
+
+void queue::tell() noexcept {
+  const bool keeps = head_ != split_;
+  if (keeps == told_ || alone_) return;
+  told_ = keeps;
+  keeps ? words_.window.bells.ring(tasks::bell::publish) : words_.window.bells.lower(tasks::bell::publish);
+}
+
+void queue::share() {
+  if (head_ == split_ || alone_) return;
+  move_split(head_);
+  tell();
+}
+
+void queue::add(const void* task) {
+  if (!overflow_.empty() || !has_room(1)) {
+    const auto* bytes = static_cast<const std::byte*>(task);
+    overflow_.insert(overflow_.end(), bytes, bytes + task_bytes_);
+    return;
+  }
+  std::memcpy(place(head_), task, task_bytes_);
+  ++head_;
+  offer(may_keep());
+}
+
+void queue::added(std::uint64_t count) {
+  head_ += count;
+  offer(std::max<std::uint64_t>(may_keep(), 1));
+}
+
+// Shares all but KEPT where thieves find nothing.
+void queue::offer(std::uint64_t kept) {
+  if (!alone_ && head_ - split_ > kept && part().left() == 0) move_split(head_ - kept);
+  tell();
+}
+
+// The newest first: the rest stays in order.
+void queue::refill() {
+  while (!overflow_.empty() && has_room(1) && head_ - split_ < std::max<std::uint64_t>(capacity_ / 2, 1)) {
+    std::memcpy(place(head_), overflow_.data() + overflow_.size() - task_bytes_, task_bytes_);
+    overflow_.resize(overflow_.size() - task_bytes_);
+    ++head_;
+  }
+}
+
+// Half of what is shared at most, so that thieves find the other half.
+bool queue::take_back() {
+  const std::uint64_t left = part().left();
+  if (left == 0) return false;
+  const std::uint64_t count = std::min(std::max<std::uint64_t>(may_keep(), 1), (left + 1) / 2);
+  const std::uint64_t tail = move_split(split_ - count);
+  return head_ != split_ && head_ > tail;
+}
+
+bool queue::take(void* task) {
+  while (head_ == split_) {
+    if (take_back()) break;
+    if (part().left() != 0) continue;  // thieves were faster, and have left some
+    refill();
+    if (head_ == split_) {
+      tell();
+      return false;
+    }
+  }
+  --head_;
+  std::memcpy(task, place(head_), task_bytes_);
+  offer(may_keep());  // the rest is for thieves where they have taken everything
+  return true;
+}
+
+void queue::took(std::uint64_t ns) noexcept {
+  mean_ns_ = mean_ns_ == 0 ? std::max<std::uint64_t>(ns, 1) * weight
+                           : std::max<std::uint64_t>(mean_ns_ - mean_ns_ / weight + ns, weight);
+}
+
+bool queue::gives_away() {
+  refill();
+  share();
+  return empty();
+}
+
+std::uint64_t queue::drop() {
+  const std::uint64_t tail = move_split(0);
+  const std::uint64_t dropped = head_ - tail + overflow_.size() / task_bytes_;
+  head_ = split_ = tail;
+  overflow_.clear();
+  tell();
+  return dropped;
+}
+
+}  // namespace tobi::pool

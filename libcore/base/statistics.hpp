@@ -147,7 +147,7 @@ inline constexpr figure<statistics> figures[] = {
      .unit = "us",
      .scale = 1e-3},
     {.name = "round_trips_per_steal",
-     .label = "round trips a steal",
+     .label = "round trips per steal",
      .real = [](const statistics& s) { return s.round_trips_per_steal(); }},
     {.name = "stolen_bytes", .label = "", .count = [](const statistics& s) { return s.stolen_bytes; }},
     {.name = "bytes_per_steal",

@@ -65,7 +65,7 @@ void worker::start(const worker_parts& parts) {
   thief_.start(parts_, work, !all_near);
   idler_.start(parts_, work);
   if (sched_->moves_tasks()) thread_.frames_lie(region_.low(), region_.bytes());
-  // Rung for good, every fork reaches on_fork. A transport that moves by itself does not need that.
+  // Rung permanently, every fork reaches on_fork. A transport that moves by itself does not need that.
   if (parts.count_forks || parts.debug_migrate || poller_.must_poll()) parts.window->bells.ring(bell::sticky);
   usual_bell_ = tobi_hot.doorbell;
   tobi_hot.doorbell = &outside_rings;

@@ -130,7 +130,7 @@ void test_enter_child() {
   tobi_hot.split_sp = 0;
   leave_on_return = true;
   const closure_words words{5, 6, 7, 8};
-  tobi_enter_child(top() - 64, words.data(), &sum_type);
+  tobi_enter_child(top() - 64, words, &sum_type);
   leave_on_return = false;
   check(returns_seen.size() == 1 && returns_seen[0] == top() - 64,
         "a child without a parent returns into the slow path");

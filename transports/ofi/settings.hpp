@@ -9,7 +9,7 @@
 
 namespace tobi::transports::ofi {
 
-/// Who moves a provider that does not move itself.
+/// What moves a provider that does not move itself.
 enum class progress_mode : std::uint8_t { automatic, manual, thread };
 
 struct settings {
@@ -28,7 +28,7 @@ inline constexpr base::setting setting_rows[] = {
      base::name{base::field<&settings::domain>, "", "the provider's first"},
      "the provider's domain, such as eth0 or mlx5_0; a list is dealt to the ranks in turn"},
     {"TOBI_OFI_PROGRESS", base::agreement::given, base::choice_of<&settings::progress, progress_names>,
-     "who moves a provider that was measured not to move by itself; manual: workers, without a measurement"},
+     "what moves a provider that was measured not to move by itself; manual: workers, without a measurement"},
 };
 
 }  // namespace tobi::transports::ofi

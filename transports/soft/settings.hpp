@@ -22,7 +22,7 @@ inline constexpr base::value_names<amo_place, 5> amo_names{{{"auto", amo_place::
                                                             {"worker", amo_place::worker}}};
 inline constexpr base::setting setting_rows[] = {
     {"TOBI_AMO_SERVER", base::agreement::given, base::choice_of<&settings::amo_server, amo_names>,
-     "who executes atomics: the fabric (native), the target's worker, a thread of it, or one worker of each node"},
+     "what executes atomics: the fabric (native), the target's worker, a thread of it, or one worker of each node"},
 };
 
 }  // namespace tobi::transports::soft

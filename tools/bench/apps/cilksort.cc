@@ -2,7 +2,7 @@
 // Cilksort on global memory (SC'23, figure 1): quarters are sorted by tasks, then merged by tasks; a merge halves the
 // longer input and looks for the place in the other one. Below the cutoff a leaf checks out what it needs and is
 // serial. There are two shapes. The original one is the figure's: four sorts, then two merges, then one. In pairs the
-// two sorts and the merge of a half are one task: a pair is merged as soon as it is sorted, and who steals takes a
+// two sorts and the merge of a half are one task: a pair is merged as soon as it is sorted, and a thief takes a
 // half, whose bytes lie together.
 #include <algorithm>
 #include <span>

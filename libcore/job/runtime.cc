@@ -21,9 +21,9 @@ struct start_or_end {
   base::memory_or_end memory;
 };
 
-job::job& need_job() {
+job::job& need_job(const char* what = "tobi::run was called") {
   if (the_job == nullptr)
-    base::fatal("tobi::run was called without a tobi::runtime alive; make one in main.", base::exit_usage);
+    base::fatal(std::string(what) + " without a tobi::runtime alive; make one in main.", base::exit_usage);
   return *the_job;
 }
 
@@ -72,9 +72,11 @@ pool::collection& part(void* of) noexcept { return *static_cast<pool::collection
 extern "C" {
 
 void* tobi_collection_make(const collection_type* type, const collection_options* how) {
-  return need_job().task_collections().make(*type, *how);
+  return need_job("a tobi::task_collection was made").task_collections().make(*type, *how);
 }
-void tobi_collection_end(void* collection) { need_job().task_collections().end(&part(collection)); }
+void tobi_collection_end(void* collection) {
+  need_job("a tobi::task_collection ended").task_collections().end(&part(collection));
+}
 void tobi_collection_add(void* collection, std::uint32_t function, const void* task) {
   const base::indoors now;
   part(collection).add(function, task);

@@ -10,6 +10,7 @@
 #include "arch/clock.hpp"
 #include "arch/heavy_fence.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/base/no_memory.hpp"
 #include "libcore/sched/worker.hpp"
 #include "libcore/task/door.hpp"
 
@@ -43,7 +44,8 @@ collection::collection(const ground& on, std::size_t number, const detail::colle
       record_bytes_((sizeof(head) + type.task_bytes + 7) / 8 * 8),
       words_(make_words(on, number, record_bytes_, how.capacity)),
       peers_(*on.net, *on.places, number),
-      record_(record_bytes_ + task_alignment) {
+      record_(record_bytes_ + task_alignment),
+      added_(record_bytes_) {
   const bool alone = !how.steals || on_.net->size() == 1;
   queue_ = std::make_unique<queue>(*on_.net, *words_, record_bytes_, how.capacity, alone);
   end_ = std::make_unique<termination>(*on_.net, peers_, *words_);
@@ -75,8 +77,7 @@ void collection::start_attendant() {
 
 bool collection::attend() noexcept {
   if (on_.must_poll) on_.net->transport().progress();
-  fences_.release();  // what the tasks that are shared now are to read
-  queue_->share();
+  queue_->share();  // what these tasks are to read was released when they were added
   return false;
 }
 bool collection::may_sleep() const noexcept { return on_.net->transport().may_sleep(); }
@@ -91,19 +92,27 @@ void collection::refuse_add() const {
 
 void collection::add(std::uint32_t function, const void* task) {
   if (state_ == state::processed) refuse_add();
+  const base::memory_or_end now;
   const bool in_a_task = state_ == state::processing;
-  std::vector<std::byte> record(record_bytes_);
   const head what{function, in_a_task ? 1u : 0u};
-  std::memcpy(record.data(), &what, sizeof what);
-  std::memcpy(record.data() + sizeof what, task, type_.task_bytes);
-  if (!in_a_task && !how_.retains) keep(kept_, record.data());
+  std::memcpy(added_.data(), &what, sizeof what);
+  std::memcpy(added_.data() + sizeof what, task, type_.task_bytes);
+  if (!in_a_task && !how_.retains) keep(added_.data());
   if (in_a_task) fences_.release();
-  queue_->add(record.data());
+  queue_->add(added_.data());
 }
 
-void collection::keep(std::vector<std::byte>& in, const void* record) {
-  const auto* bytes = static_cast<const std::byte*>(record);
-  in.insert(in.end(), bytes, bytes + record_bytes_);
+// The other ranks wait for this one, which must not leave process() by std::bad_alloc.
+void collection::keep(const std::byte* record) {
+  const base::memory_or_end now;
+  kept_.insert(kept_.end(), record, record + record_bytes_);
+}
+
+// The task at now_ was executed here, or dropped.
+void collection::keep_for_restore() {
+  head what;
+  std::memcpy(&what, now_, sizeof what);
+  if (how_.retains && what.added == 0) keep(now_);
 }
 
 void collection::begin() {
@@ -126,17 +135,14 @@ void collection::work() {
   queue_->share();
   for (unsigned spins = 0;; on_.wait(spins++)) {
     if (on_.serves_only && how_.steals) {
-      if (end_->abandoned()) queue_->drop();
+      while (end_->abandoned() && queue_->take(now_)) keep_for_restore();
       if (queue_->gives_away() && end_->passive(queue_->claimed())) break;
       continue;
     }
     while (queue_->take(now_)) {
       spins = 0;
-      if (end_->abandoned()) {
-        queue_->drop();
-        break;
-      }
-      execute();
+      if (!end_->abandoned()) execute();
+      keep_for_restore();
     }
     if (queue_->empty() && end_->passive(queue_->claimed())) break;
     if (thief_ != nullptr && !end_->abandoned() && thief_->steal()) {
@@ -174,13 +180,13 @@ void collection::execute() {
   counted_.task_ns += ns;
   // One writer.
   std::atomic_ref(words_->executed).store(words_->executed + 1, std::memory_order_relaxed);
-  if (how_.retains && what.added == 0) keep(kept_, now_);
   fences_.nothing_held("the end of a collection's task");
 }
 
 void collection::restore() {
   if (state_ != state::processed) return;
   state_ = state::filling;
+  const base::memory_or_end now;
   // The queue is taken from its end: what was executed first is executed first again.
   for (std::size_t at = kept_.size(); at != 0; at -= record_bytes_) queue_->add(kept_.data() + at - record_bytes_);
   if (how_.retains) kept_.clear();

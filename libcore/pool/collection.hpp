@@ -77,9 +77,9 @@ class collection final : public tasks::attended {
     std::uint32_t added;  // by a task: it is added again when that task is executed again
   };
 
-  [[nodiscard]] std::size_t record_bytes() const noexcept { return record_bytes_; }
   void execute();
-  void keep(std::vector<std::byte>& in, const void* record);
+  void keep(const std::byte* record);
+  void keep_for_restore();
   void refuse_add() const;
   void start_attendant();
 
@@ -99,6 +99,7 @@ class collection final : public tasks::attended {
   std::vector<std::byte> kept_;    // records that restore() gives back
   std::vector<std::byte> record_;  // the task that is executed, aligned for any
   std::byte* now_ = nullptr;       // in record_
+  std::vector<std::byte> added_;   // the task that is added
   std::uint64_t failure_ = 0;
   collection_statistics counted_;
 };

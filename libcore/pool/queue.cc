@@ -132,13 +132,10 @@ bool queue::gives_away() {
   return empty();
 }
 
-std::uint64_t queue::drop() {
-  const std::uint64_t tail = move_split(0);
-  const std::uint64_t dropped = head_ - tail + overflow_.size() / task_bytes_;
-  head_ = split_ = tail;
+void queue::drop() {
+  head_ = move_split(0);
   overflow_.clear();
   tell();
-  return dropped;
 }
 
 }  // namespace tobi::pool

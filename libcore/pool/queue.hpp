@@ -50,13 +50,14 @@ class queue {
   void share();
   /// Shares all there is. True: there is none left.
   [[nodiscard]] bool gives_away();
-  /// Drops all tasks; returns how many.
-  std::uint64_t drop();
+  /// Drops all tasks, outside of process().
+  void drop();
 
   /// How many tasks thieves have claimed in all. Exact where take() has just found nothing.
   [[nodiscard]] std::uint64_t claimed() const noexcept { return tail_now(); }
-  /// Waits, by turns of WAIT, until COUNT tasks fit behind the head, which is done by thieves alone: the queue is
-  /// empty.
+  /// Waits, by turns of WAIT, until COUNT tasks fit behind the head. The queue is empty: only thieves that have not
+  /// copied yet keep places. They may wait for room themselves, for thieves of their own, but in no circle: a rank
+  /// claims when it has nothing left to be claimed, so the rank that it waits for has claimed earlier.
   template <class Wait>
   void make_room(std::uint64_t count, Wait wait) {
     while (!has_room(count)) wait();

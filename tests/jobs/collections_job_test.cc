@@ -2,6 +2,7 @@
 // Task collections in jobs: each task is executed once per process(), over each kind of fabric, whoever adds it; what
 // restore() gives back; and their mistakes.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -43,6 +44,7 @@ struct here {
   tally* counts;
   int rank;
   unsigned spins = 0;
+  bool throws = false;
 };
 using collection = tobi::task_collection<item, here>;
 
@@ -171,8 +173,9 @@ TEST_P(collections, without_steals_each_executes_its_own) {
 TEST_P(collections, a_task_that_throws_ends_the_processing_on_all) {
   expect_zero([](tobi::runtime& rt, tally* counts) {
     here mine{counts, rt.rank(), 100};
+    mine.throws = true;
     const auto thrower = [](const item& task, const collection::context& at) {
-      if (task.number == 77) throw std::out_of_range("the tile is outside");
+      if (task.number == 77 && at.local().throws) throw std::out_of_range("the tile is outside");
       work_on(task, at);
     };
     collection tasks(thrower, mine);
@@ -184,6 +187,14 @@ TEST_P(collections, a_task_that_throws_ends_the_processing_on_all) {
       caught = e.type_name() == "std::out_of_range" && e.message() == "the tile is outside";
     }
     CHECK(caught);
+    // Nothing is lost: what was executed, what threw and what was not begun comes back.
+    mine.throws = false;
+    rt.barrier();
+    for (std::size_t i = 0; rt.rank() == 0 && i < tally::most; ++i) counts->times[i].store(0);
+    rt.barrier();
+    tasks.restore();
+    tasks.process();
+    CHECK(all_are(*counts, 300, static_cast<std::uint32_t>(rt.size())));
     // The collection is as good as new.
     tasks.clear();
     rt.barrier();
@@ -339,6 +350,32 @@ TEST(a_collection, does_not_fork) {
     tasks.add({0, 0});
     tasks.process();
   });
+}
+
+TEST(a_collection, outlives_no_runtime) {
+  const outcome o = in_child([] {
+    static here mine{};
+    collection tasks(nothing, mine);
+  });
+  EXPECT_EQ(o.status, 2) << o.said;
+  EXPECT_NE(o.said.find("a tobi::task_collection was made without a tobi::runtime alive"), std::string::npos) << o.said;
+}
+TEST(a_collection, ends_with_a_worker_that_is_killed_in_it) {
+  const outcome o = in_job(4, {}, [](tobi::runtime& rt) {
+    here mine{nullptr, rt.rank()};
+    collection tasks(
+        [](const item&, const collection::context& at) {
+          if (at.local().rank == 2) raise(SIGKILL);
+          const timespec leaf{0, 1'000'000};
+          nanosleep(&leaf, nullptr);
+        },
+        mine);
+    for (std::uint32_t i = 0; i < 500; ++i) tasks.add({i, 0});
+    tasks.process();
+    return 0;
+  });
+  EXPECT_NE(o.status, 0) << o.said;
+  EXPECT_NE(o.said.find("rank 2"), std::string::npos) << o.said;
 }
 
 // A long task hides none of those that its worker has kept to itself.

@@ -6,7 +6,7 @@
  * A token and what comes down are words that arrive some time after they were put; here they arrive at once or the reader looks late,
  * which is the same, because each has one writer and is read only by its number.
  *
- * Proved: whoever leaves finds no task anywhere, neither queued, nor executed, nor on its way. That all leave is the absence of invalid
+ * Proved: a rank that leaves finds no task anywhere, neither queued, nor executed, nor on its way. That all leave is the absence of invalid
  * ends.
  */
 #ifndef TASKS

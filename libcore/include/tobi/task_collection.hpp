@@ -83,8 +83,9 @@ class task_collection {
     detail::tobi_collection_add(part_, function, std::addressof(task));
   }
   /// Collective, outside of tobi::run: executes all tasks, also those that tasks add, and returns on every worker when
-  /// none is left. Throws task_error on every worker where a task has thrown, of the lowest rank that has one; the
-  /// tasks that had not begun are dropped then.
+  /// none is left. Throws task_error on every worker where a task has thrown, of the lowest rank that has one. Tasks
+  /// that had not begun are then not executed. restore() gives them back, with those that were, and with those that
+  /// threw.
   void process() { detail::tobi_collection_process(part_); }
   /// Behind process(): what the next one executes here. See collection_options::retains.
   void restore() { detail::tobi_collection_restore(part_); }

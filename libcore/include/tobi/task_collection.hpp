@@ -58,6 +58,7 @@ class task_collection {
   static_assert(alignof(Task) <= 64, "tobi: a task of a collection is aligned to 64 bytes at most");
 
  public:
+  /// What a task finds where it is executed.
   using context = task_context<Task, Local>;
   /// Executes a task.
   using body = void (*)(const Task& task, const context& here);

@@ -5,6 +5,7 @@
 . "$(dirname "$0")/../harness.inc"
 examples=$BIN/../examples
 declare -A says_of=(
+  [collection]='148933 primes below 2000000'
   [fib]='832040'
   [pi]='3.141592653590'
   [queens]='724 ways for 10 queens'

@@ -5,8 +5,10 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "libcore/base/log.hpp"
+#include "libcore/net/batch.hpp"
 #include "libcore/pool/shared_part.hpp"
 #include "libcore/sched/worker.hpp"
 #include "libcore/task/failures.hpp"
@@ -26,6 +28,36 @@ void collections::come_to(call which) {
   enter_(which);
 }
 
+// Where an atomic is a message that the target's processor executes, the message may as well bring the tasks.
+bool collections::steal_by_messages(const collection_options& how) const {
+  if (!how.steals || on_.net->size() == 1) return false;
+  return how.by == steal_by::messages || (how.by == steal_by::automatic && !on_.net->transport().caps().passive_amo);
+}
+
+// Made with the first collection that needs it. A key is got from each rank: it is put nowhere before there are any.
+pool::mail& collections::all_mail() {
+  if (mail_ != nullptr) return *mail_;
+  mail_ = std::make_unique<pool::mail>(*on_.net);
+  on_.places->mail = mail_->key();
+  meet_();
+  const std::uint64_t at = on_.net->here(&on_.places->mail).offset();
+  std::vector<transports::region_key> keys(static_cast<std::size_t>(on_.net->size()));
+  tasks::batch gets(*on_.net);
+  for (int r = 0; r < on_.net->size(); ++r) gets.get(r, at, &keys[static_cast<std::size_t>(r)], sizeof keys[0]);
+  gets.post();
+  gets.wait();
+  for (int r = 0; r < on_.net->size(); ++r) mail_->connect(r, keys[static_cast<std::size_t>(r)]);
+  return *mail_;
+}
+
+void collections::serve() {
+  if (mail_ == nullptr) return;
+  mail_->poll();
+  for (const auto& part : parts_) {
+    if (part != nullptr) part->send_what_is_given();
+  }
+}
+
 pool::collection* collections::make(const detail::collection_type& type, const collection_options& how) {
   come_to(call::make_collection);
   if (how.capacity == 0 || how.capacity > pool::shared_part::most) {
@@ -34,7 +66,8 @@ pool::collection* collections::make(const detail::collection_type& type, const c
                 base::exit_usage);
   }
   // What thieves compute from must be alike.
-  const std::uint64_t shape = std::uint64_t{type.task_bytes} << 32 | how.capacity;
+  const std::uint64_t shape = std::uint64_t{type.task_bytes} << 32 | std::uint64_t{how.capacity} << 8 |
+                              static_cast<std::uint64_t>(how.by) << 1 | (how.steals ? 1 : 0);
   std::array<std::uint64_t, 2> all{shape, ~shape};
   together_.combine(all.data(), sizeof all, [](void* into, const void* from) {
     for (int i = 0; i < 2; ++i) {
@@ -54,7 +87,8 @@ pool::collection* collections::make(const detail::collection_type& type, const c
                     " task collections already, as many as there can be at once; end one first.",
                 base::exit_usage);
   }
-  *free = std::make_unique<pool::collection>(on_, static_cast<std::size_t>(free - parts_.begin()), type, how);
+  pool::mail* const post = steal_by_messages(how) ? &all_mail() : nullptr;
+  *free = std::make_unique<pool::collection>(on_, static_cast<std::size_t>(free - parts_.begin()), type, how, post);
   meet_();  // all have said where theirs is
   return free->get();
 }

@@ -9,6 +9,7 @@
 
 #include "libcore/job/assembly.hpp"
 #include "libcore/pool/collection.hpp"
+#include "libcore/pool/mail.hpp"
 
 namespace tobi::job {
 
@@ -23,16 +24,22 @@ class collections {
   void end(pool::collection* part);
   /// Collective.
   void process(pool::collection& part);
+  /// Messages of thieves are read in each turn of each loop that waits: a rank that has left a process() is still asked
+  /// by others, until all have.
+  void serve();
   /// Whether a process() is under way.
   [[nodiscard]] bool processing() const noexcept { return processing_; }
 
  private:
   void come_to(call which);
+  [[nodiscard]] bool steal_by_messages(const collection_options& how) const;
+  [[nodiscard]] pool::mail& all_mail();
 
   pool::ground on_;
   assembly& together_;
   std::function<void(call)> enter_;
   std::function<void()> meet_;
+  std::unique_ptr<pool::mail> mail_;  // null: no collection has needed it
   std::array<std::unique_ptr<pool::collection>, pool::collections_max> parts_;
   bool processing_ = false;
 };

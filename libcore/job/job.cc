@@ -278,6 +278,7 @@ void job::start_trace() {
 void job::wait_a_little(unsigned spins) {
   transport_->progress();
   if (global_->memory()->used) global_->memory()->serve();
+  if (collections_ != nullptr) collections_->serve();
   const unsigned yielding = transport_->wait_fd() >= 0 && crowded_ ? 16 : 4000;
   if (!crowded_ && spins < 2000) {
     arch::pause();

@@ -61,6 +61,16 @@ void batch::post() {
   noted_.clear();
 }
 
+bool batch::is_done(int rank) {
+  if (waiting_for_[rank] == 0) return true;
+  const status s = net_.transport().flush(rank);
+  if (s == status::again) return false;
+  if (s != status::ok) net_.settle(rank);  // which ends the job, and says why
+  waiting_for_[rank] = 0;
+  std::erase(under_way_, rank);
+  return true;
+}
+
 void batch::wait() {
   for (const int rank : under_way_) {
     net_.settle(rank);

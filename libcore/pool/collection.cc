@@ -11,6 +11,7 @@
 #include "arch/heavy_fence.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/base/no_memory.hpp"
+#include "libcore/pool/one_sided_thief.hpp"
 #include "libcore/sched/worker.hpp"
 #include "libcore/task/door.hpp"
 
@@ -36,7 +37,7 @@ collection_words* make_words(const ground& on, std::size_t number, std::size_t r
 }  // namespace
 
 collection::collection(const ground& on, std::size_t number, const detail::collection_type& type,
-                       const collection_options& how)
+                       const collection_options& how, mail* post)
     : on_(on),
       type_(type),
       how_(how),
@@ -44,13 +45,21 @@ collection::collection(const ground& on, std::size_t number, const detail::colle
       record_bytes_((sizeof(head) + type.task_bytes + 7) / 8 * 8),
       words_(make_words(on, number, record_bytes_, how.capacity)),
       peers_(*on.net, *on.places, number),
+      mail_(post),
       record_(record_bytes_ + task_alignment),
       added_(record_bytes_) {
   const bool alone = !how.steals || on_.net->size() == 1;
-  queue_ = std::make_unique<queue>(*on_.net, *words_, record_bytes_, how.capacity, alone);
+  const queue::thieves kind = alone             ? queue::thieves::none
+                              : post != nullptr ? queue::thieves::asking
+                                                : queue::thieves::one_sided;
+  queue_ = std::make_unique<queue>(*on_.net, *words_, record_bytes_, how.capacity, kind);
+  if (post != nullptr && !alone) {
+    giver_ = std::make_unique<giver>(*on_.net, *post, *queue_, *words_, number);
+    post->read_by(number, this);
+  }
   end_ = std::make_unique<termination>(*on_.net, peers_, *words_);
   if (!alone && !on_.serves_only) {
-    thief_ = std::make_unique<thief>(*on_.net, peers_, *queue_, *on_.choice, on_.near);
+    make_thief();
     start_attendant();
   }
   fences_.start(on_.memory);
@@ -60,8 +69,20 @@ collection::collection(const ground& on, std::size_t number, const detail::colle
   now_ = static_cast<std::byte*>(std::align(task_alignment, type_.task_bytes, at, room)) - sizeof(head);
 }
 
+void collection::make_thief() {
+  if (giver_ == nullptr) {
+    thief_ = std::make_unique<one_sided_thief>(*on_.net, peers_, *queue_, *on_.choice, on_.near);
+    return;
+  }
+  auto asking =
+      std::make_unique<message_thief>(*on_.net, peers_, *queue_, *on_.choice, on_.near, *mail_, number_, on_.wait);
+  asking_thief_ = asking.get();
+  thief_ = std::move(asking);
+}
+
 collection::~collection() {
   attendant_.reset();
+  if (giver_ != nullptr) mail_->read_by(number_, nullptr);
   std::atomic_ref(on_.places->at[number_]).store(0, std::memory_order_relaxed);
   on_.heap->deallocate(words_);
 }
@@ -69,20 +90,44 @@ collection::~collection() {
 void collection::start_attendant() {
   transports::transport& transport = on_.net->transport();
   if (!transport.caps().any_thread || !arch::prepare_heavy_fence().empty()) return;  // the worker's start has said so
+  const bool must_poll = on_.must_poll || giver_ != nullptr;  // messages show nowhere but in memory
   const bool all_near = on_.near.size() + 1 == static_cast<std::size_t>(on_.net->size());
   attendant_ = std::make_unique<tasks::attendant>(
       *this, words_->window,
-      tasks::attendant::habits{on_.must_poll, transport.wait_fd(), on_.must_poll || !all_near, on_.workers_per_core});
+      tasks::attendant::habits{must_poll, transport.wait_fd(), must_poll || !all_near, on_.workers_per_core});
 }
 
 bool collection::attend() noexcept {
   if (on_.must_poll) on_.net->transport().progress();
   queue_->share();  // what these tasks are to read was released when they were added
+  serve();
   return false;
 }
 bool collection::may_sleep() const noexcept { return on_.net->transport().may_sleep(); }
 std::uint64_t collection::sign_of_life() const noexcept {
   return std::atomic_ref(words_->executed).load(std::memory_order_relaxed);
+}
+
+bool collection::asked(int thief, const mail::request& what) { return giver_->asked(thief, what); }
+void collection::delivered(std::uint64_t count) { asking_thief_->delivered(count); }
+
+void collection::send_what_is_given() {
+  if (giver_ != nullptr) giver_->serve();
+}
+
+void collection::serve() {
+  if (giver_ == nullptr) return;
+  mail_->poll();
+  giver_->serve();
+}
+
+// Between two tasks, of which a thief that asks must not wait for many. NOW: cycles.
+void collection::serve_at_times(std::uint64_t now) noexcept {
+  if (giver_ == nullptr || arch::cycles_to_ns(now - served_) < queue::private_ns) [[likely]] {
+    return;
+  }
+  served_ = now;
+  serve();
 }
 
 void collection::refuse_add() const {
@@ -174,13 +219,15 @@ void collection::execute() {
     if (failure_ == 0) failure_ = tasks::this_worker().keep_failure();
     end_->abandon();
   }
-  const auto ns = static_cast<std::uint64_t>(arch::cycles_to_ns(arch::cycles() - began));
+  const std::uint64_t ended = arch::cycles();
+  const auto ns = static_cast<std::uint64_t>(arch::cycles_to_ns(ended - began));
   queue_->took(ns);
   ++counted_.executed;
   counted_.task_ns += ns;
   // One writer.
   std::atomic_ref(words_->executed).store(words_->executed + 1, std::memory_order_relaxed);
   fences_.nothing_held("the end of a collection's task");
+  serve_at_times(ended);
 }
 
 void collection::restore() {

@@ -11,6 +11,9 @@
 
 #include "alloc/heap.hpp"
 #include "libcore/net/fabric.hpp"
+#include "libcore/pool/giver.hpp"
+#include "libcore/pool/mail.hpp"
+#include "libcore/pool/message_thief.hpp"
 #include "libcore/pool/peers.hpp"
 #include "libcore/pool/queue.hpp"
 #include "libcore/pool/termination.hpp"
@@ -36,10 +39,12 @@ struct ground {
   std::function<void(unsigned spins)> wait;  // one turn of a loop that waits, and serves others
 };
 
-class collection final : public tasks::attended {
+class collection final : public tasks::attended, private mail::reader {
  public:
-  /// The NUMBER-th, on all ranks alike. Ends the job where the heap has no room.
-  collection(const ground& on, std::size_t number, const detail::collection_type& type, const collection_options& how);
+  /// The NUMBER-th, on all ranks alike. Ends the job where the heap has no room. POST: by which ranks steal; null: they
+  /// steal by one-sided operations.
+  collection(const ground& on, std::size_t number, const detail::collection_type& type, const collection_options& how,
+             mail* post);
   ~collection() override;
   collection(const collection&) = delete;
   collection& operator=(const collection&) = delete;
@@ -56,6 +61,10 @@ class collection final : public tasks::attended {
   void end() noexcept { state_ = state::processed; }
   /// Where what the first task here that has thrown threw is kept; 0: none has.
   [[nodiscard]] std::uint64_t failure() const noexcept { return failure_; }
+
+  /// Sends thieves what was marked for them. Called in each turn of each loop that waits, inside process() and behind
+  /// it.
+  void send_what_is_given();
 
   /// What the next process() executes here: the tasks that were executed here, or those that were added here.
   void restore();
@@ -77,10 +86,15 @@ class collection final : public tasks::attended {
     std::uint32_t added;  // by a task: it is added again when that task is executed again
   };
 
+  [[nodiscard]] bool asked(int thief, const mail::request& what) override;
+  void delivered(std::uint64_t count) override;
+  void serve();
+  void serve_at_times(std::uint64_t now) noexcept;
   void execute();
   void keep(const std::byte* record);
   void keep_for_restore();
   void refuse_add() const;
+  void make_thief();
   void start_attendant();
 
   ground on_;
@@ -91,7 +105,11 @@ class collection final : public tasks::attended {
   collection_words* words_;
   peers peers_;
   std::unique_ptr<queue> queue_;
+  mail* mail_;
+  std::unique_ptr<giver> giver_;  // where thieves ask
   std::unique_ptr<thief> thief_;
+  message_thief* asking_thief_ = nullptr;  // thief_, where thieves ask
+  std::uint64_t served_ = 0;               // cycles: when messages were read last between two tasks
   std::unique_ptr<termination> end_;
   std::unique_ptr<tasks::attendant> attendant_;  // null: there are no thieves, or none can be let in
   tasks::fences fences_;

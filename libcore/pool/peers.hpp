@@ -9,6 +9,7 @@
 #include "libcore/net/fabric.hpp"
 #include "libcore/pool/words.hpp"
 #include "transports/by_rank.hpp"
+#include "transports/transport.hpp"
 
 namespace tobi::pool {
 
@@ -19,6 +20,7 @@ inline constexpr std::size_t collections_max = 64;
 /// number; 0: there is none.
 struct collection_places {
   std::uint64_t at[collections_max];
+  transports::region_key mail;  // of the rank's mail (mail.hpp), once it has one
 };
 
 class peers {
@@ -38,6 +40,8 @@ class peers {
     }
     return {rank, p.at};
   }
+  /// Where this rank's own are in its heap region.
+  [[nodiscard]] std::uint64_t own_offset() const noexcept { return places_.at[number_]; }
   /// In this process's memory, or null.
   [[nodiscard]] collection_words* mapped(int rank) {
     (void)words_of(rank);

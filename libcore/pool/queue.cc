@@ -7,13 +7,14 @@
 
 namespace tobi::pool {
 
-queue::queue(tasks::fabric& net, collection_words& words, std::size_t task_bytes, std::uint64_t capacity, bool alone)
+queue::queue(tasks::fabric& net, collection_words& words, std::size_t task_bytes, std::uint64_t capacity,
+             thieves there_are)
     : net_(net),
       words_(words),
       ring_(reinterpret_cast<std::byte*>(&words) + ring_offset),
       task_bytes_(task_bytes),
       capacity_(capacity),
-      alone_(alone) {}
+      thieves_(there_are) {}
 
 // Acquire: what a thief has copied, it has copied before it said so; see has_room().
 shared_part queue::part() const noexcept {
@@ -29,7 +30,7 @@ bool queue::has_room(std::uint64_t count) noexcept {
 }
 
 std::uint64_t queue::may_keep() const noexcept {
-  if (alone_) return capacity_;
+  if (thieves_ == thieves::none) return capacity_;
   if (mean_ns_ == 0) return 0;
   return std::min(private_ns * weight / mean_ns_, capacity_ / 2);
 }
@@ -44,7 +45,11 @@ std::uint64_t queue::move_split(std::uint64_t to) {
     if (seen != wanted) {
       // What was written into the ring is there before a thief finds it offered, and what a thief claims before we
       // take it back it has: compare_swap releases and acquires.
-      if (net_.compare_swap(net_.here(&words_.shared), seen, wanted) != seen) continue;
+      if (thieves_ == thieves::asking) {
+        std::atomic_ref(words_.shared)
+            .store(wanted, std::memory_order_relaxed);  // others only look whether there are any
+      } else if (net_.compare_swap(net_.here(&words_.shared), seen, wanted) != seen)
+        continue;
     }
     base_ = tail;
     split_ = split;
@@ -54,13 +59,13 @@ std::uint64_t queue::move_split(std::uint64_t to) {
 
 void queue::tell() noexcept {
   const bool keeps = head_ != split_;
-  if (keeps == told_ || alone_) return;
+  if (keeps == told_ || thieves_ == thieves::none) return;
   told_ = keeps;
   keeps ? words_.window.bells.ring(tasks::bell::publish) : words_.window.bells.lower(tasks::bell::publish);
 }
 
 void queue::share() {
-  if (head_ == split_ || alone_) return;
+  if (head_ == split_ || thieves_ == thieves::none) return;
   move_split(head_);
   tell();
 }
@@ -83,7 +88,7 @@ void queue::added(std::uint64_t count) {
 
 // Shares all but KEPT where thieves find nothing.
 void queue::offer(std::uint64_t kept) {
-  if (!alone_ && head_ - split_ > kept && part().left() == 0) move_split(head_ - kept);
+  if (thieves_ != thieves::none && head_ - split_ > kept && part().left() == 0) move_split(head_ - kept);
   tell();
 }
 
@@ -124,6 +129,16 @@ bool queue::take(void* task) {
 void queue::took(std::uint64_t ns) noexcept {
   mean_ns_ = mean_ns_ == 0 ? std::max<std::uint64_t>(ns, 1) * weight
                            : std::max<std::uint64_t>(mean_ns_ - mean_ns_ / weight + ns, weight);
+}
+
+queue::portion queue::give(std::uint64_t most) {
+  const shared_part now = part();
+  const std::uint64_t count = std::min((now.count + 1) / 2, most);
+  if (count == 0) return {0, 0};
+  base_ += count;
+  std::atomic_ref(words_.shared)
+      .store(shared_part{0, now.count - count, (now.first + count) % capacity_}.pack(), std::memory_order_relaxed);
+  return {now.first, count};
 }
 
 bool queue::gives_away() {

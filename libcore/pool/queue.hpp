@@ -9,7 +9,8 @@
 // alone, so it is also how many tasks thieves have claimed.
 //
 //   Q1  Only the owner moves `split_`, in one compare-and-swap of the shared word; it moves down over what no claim has
-//       reached, because a claim in between makes it fail.
+//       reached, because a claim in between makes it fail. Where thieves ask the owner it is a store: there are no
+//       other claims.
 //   Q2  Places below `tail_` are written again once all claimed tasks are copied: `copied` equals `tail_` (the paper's
 //       invariant 1, itail == stail).
 //   Q3  A task is in one place: the ring, the overflow, the hands of the rank that executes it, or a thief's ring.
@@ -37,8 +38,11 @@ class queue {
   /// times one by way of a network device.
   static constexpr std::uint64_t private_ns = 20'000;
 
-  /// A ring of CAPACITY tasks of TASK_BYTES behind WORDS. ALONE: there are no thieves.
-  queue(tasks::fabric& net, collection_words& words, std::size_t task_bytes, std::uint64_t capacity, bool alone);
+  /// Who takes shared tasks, and how: nobody; thieves, by themselves; this rank for the thieves that ask it.
+  enum class thieves : std::uint8_t { none, one_sided, asking };
+
+  /// A ring of CAPACITY tasks of TASK_BYTES behind WORDS.
+  queue(tasks::fabric& net, collection_words& words, std::size_t task_bytes, std::uint64_t capacity, thieves there_are);
 
   /// Adds the task at TASK.
   void add(const void* task);
@@ -50,6 +54,13 @@ class queue {
   void share();
   /// Shares all there is. True: there is none left.
   [[nodiscard]] bool gives_away();
+  /// Tasks that lie side by side in the ring, from place FIRST on, but for its end.
+  struct portion {
+    std::uint64_t first;
+    std::uint64_t count;
+  };
+  /// Marks half of what is shared as claimed, for a thief that asks and has room for MOST.
+  [[nodiscard]] portion give(std::uint64_t most);
   /// Drops all tasks, outside of process().
   void drop();
 
@@ -66,6 +77,10 @@ class queue {
   [[nodiscard]] std::byte* place_behind(std::uint64_t i) const noexcept { return place(head_ + i); }
   /// How many places from place_behind(I) on lie side by side.
   [[nodiscard]] std::uint64_t run_behind(std::uint64_t i) const noexcept { return capacity_ - (head_ + i) % capacity_; }
+  /// The place behind the head, as a count of tasks, and how many tasks fit from there on.
+  [[nodiscard]] std::uint64_t head() const noexcept { return head_; }
+  [[nodiscard]] std::uint64_t room() const noexcept { return capacity_ - (head_ - reused_); }
+  [[nodiscard]] const std::byte* at_place(std::uint64_t place) const noexcept { return ring_ + place * task_bytes_; }
   /// COUNT tasks were written there, which were stolen. One of them this worker executes itself: else thieves that all
   /// have nothing take the last task from each other, and nobody executes it.
   void added(std::uint64_t count);
@@ -94,7 +109,7 @@ class queue {
   std::byte* ring_;
   std::size_t task_bytes_;
   std::uint64_t capacity_;
-  bool alone_;
+  thieves thieves_;
   std::uint64_t base_ = 0;  // the tail when the shared word was written last
   std::uint64_t split_ = 0;
   std::uint64_t head_ = 0;

@@ -22,7 +22,13 @@ struct way {
   const char* name;
   int workers;
   fabric_settings env;
+  tobi::steal_by by = tobi::steal_by::automatic;
 };
+tobi::steal_by by_now = tobi::steal_by::automatic;
+tobi::collection_options with(tobi::collection_options how = {}) {
+  how.by = by_now;
+  return how;
+}
 
 // What all workers see: how often each task was executed.
 struct tally {
@@ -72,6 +78,7 @@ class collections : public testing::TestWithParam<way> {
   void expect_zero(Body body) {
     tally* counts = shared_tally();
     ASSERT_NE(counts, nullptr);
+    by_now = GetParam().by;
     const outcome o = in_job(
         GetParam().workers, {}, [&](tobi::runtime& rt) { return body(rt, counts); }, GetParam().env);
     EXPECT_EQ(o.status, 0) << o.said;
@@ -83,7 +90,7 @@ class collections : public testing::TestWithParam<way> {
 TEST_P(collections, each_task_is_executed_once_wherever_it_was_added) {
   expect_zero([](tobi::runtime& rt, tally* counts) {
     here mine{counts, rt.rank(), 300};
-    collection tasks(work_on, mine);
+    collection tasks(work_on, mine, with());
     constexpr std::uint32_t each = 500;
     for (std::uint32_t i = 0; i < each; ++i) tasks.add({static_cast<std::uint32_t>(rt.rank()) * each + i, 0});
     tasks.process();
@@ -95,7 +102,7 @@ TEST_P(collections, each_task_is_executed_once_wherever_it_was_added) {
 TEST_P(collections, tasks_of_one_worker_are_shared_out) {
   expect_zero([](tobi::runtime& rt, tally* counts) {
     here mine{counts, rt.rank(), 3000};
-    collection tasks(work_on, mine);
+    collection tasks(work_on, mine, with());
     constexpr std::uint32_t all = 2000;
     for (std::uint32_t i = 0; rt.rank() == 0 && i < all; ++i) tasks.add({i, 0});
     tasks.process();
@@ -109,7 +116,7 @@ TEST_P(collections, tasks_of_one_worker_are_shared_out) {
 TEST_P(collections, tasks_add_tasks) {
   expect_zero([](tobi::runtime& rt, tally* counts) {
     here mine{counts, rt.rank(), 100};
-    collection tasks(work_on, mine);
+    collection tasks(work_on, mine, with());
     constexpr std::uint32_t all = 3000;
     if (rt.rank() == rt.size() - 1) tasks.add({0, all - 1});
     for (std::uint32_t round = 1; round <= 3; ++round) {
@@ -127,7 +134,7 @@ TEST_P(collections, a_ring_that_is_too_small_loses_nothing) {
     for (const std::size_t capacity : {1u, 2u, 7u}) {
       for (auto& t : counts->times) t.store(0);
       rt.barrier();
-      collection tasks(work_on, mine, {.capacity = capacity});
+      collection tasks(work_on, mine, with({.capacity = capacity}));
       constexpr std::uint32_t all = 400;
       if (rt.rank() == 0) tasks.add({0, all - 1});
       for (std::uint32_t i = 0; i < 50; ++i) tasks.add({all + static_cast<std::uint32_t>(rt.rank()) * 50 + i, 0});
@@ -142,7 +149,7 @@ TEST_P(collections, a_ring_that_is_too_small_loses_nothing) {
 TEST_P(collections, what_was_executed_here_is_given_back) {
   expect_zero([](tobi::runtime& rt, tally* counts) {
     here mine{counts, rt.rank(), 1000};
-    collection tasks(work_on, mine);
+    collection tasks(work_on, mine, with());
     constexpr std::uint32_t all = 1000;
     for (std::uint32_t i = 0; rt.rank() == 0 && i < all; ++i) tasks.add({i, 0});
     for (std::uint32_t round = 1; round <= 6; ++round) {
@@ -157,7 +164,7 @@ TEST_P(collections, what_was_executed_here_is_given_back) {
 TEST_P(collections, without_steals_each_executes_its_own) {
   expect_zero([](tobi::runtime& rt, tally* counts) {
     here mine{counts, rt.rank(), 10};
-    collection tasks(work_on, mine, {.retains = false, .steals = false});
+    collection tasks(work_on, mine, with({.retains = false, .steals = false}));
     const auto own = static_cast<std::uint32_t>(rt.rank() + 1) * 10;
     for (std::uint32_t i = 0; i < own; ++i) tasks.add({static_cast<std::uint32_t>(rt.rank()) * 1000 + i, 0});
     for (std::uint64_t round = 1; round <= 3; ++round) {
@@ -178,7 +185,7 @@ TEST_P(collections, a_task_that_throws_ends_the_processing_on_all) {
       if (task.number == 77 && at.local().throws) throw std::out_of_range("the tile is outside");
       work_on(task, at);
     };
-    collection tasks(thrower, mine);
+    collection tasks(thrower, mine, with());
     for (std::uint32_t i = 0; i < 300; ++i) tasks.add({i, 0});
     bool caught = false;
     try {
@@ -210,9 +217,9 @@ TEST_P(collections, a_task_that_throws_ends_the_processing_on_all) {
 TEST_P(collections, two_of_them_and_two_functions) {
   expect_zero([](tobi::runtime& rt, tally* counts) {
     here mine{counts, rt.rank(), 100};
-    collection one(work_on, mine);
+    collection one(work_on, mine, with());
     {
-      collection two(work_on, mine);
+      collection two(work_on, mine, with());
       const std::uint32_t twice = two.add_function([](const item& task, const collection::context& at) {
         at.local().counts->times[task.number].fetch_add(2, std::memory_order_relaxed);
       });
@@ -245,7 +252,7 @@ TEST_P(collections, tasks_see_global_memory) {
           auto part = tobi::checkout(at.local().numbers.subspan(task.number * 64, 64), tobi::mode::read_write);
           for (std::uint64_t& n : part) n += 1 + task.number;
         },
-        mine);
+        mine, with());
     if (rt.rank() == 0) {
       auto all = tobi::checkout(mine.numbers, tobi::mode::write);
       for (std::uint64_t& n : all) n = 5;
@@ -417,7 +424,22 @@ INSTANTIATE_TEST_SUITE_P(
         way{"sim_nochain", 3, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_SIM", "nochain"}, {"TOBI_NODES", "3"}}},
         way{"ofi", 4, {{"TOBI_TRANSPORT", "ofi"}, {"TOBI_NODES", "2"}}},
         way{"ofi_inline", 3, {{"TOBI_TRANSPORT", "ofi"}, {"TOBI_NODES", "3"}, {"TOBI_AMO_SERVER", "inline"}}},
-        way{"ofi_server", 4, {{"TOBI_TRANSPORT", "ofi"}, {"TOBI_NODES", "2"}, {"TOBI_AMO_SERVER", "worker"}}}),
+        way{"ofi_server", 4, {{"TOBI_TRANSPORT", "ofi"}, {"TOBI_NODES", "2"}, {"TOBI_AMO_SERVER", "worker"}}},
+        way{"shm_asking", 4, {}, tobi::steal_by::messages}, way{"shm_many_asking", 16, {}, tobi::steal_by::messages},
+        way{"sim_asking", 4, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_NODES", "2"}}, tobi::steal_by::messages},
+        way{"sim_manual_asking",
+            3,
+            {{"TOBI_TRANSPORT", "sim"}, {"TOBI_SIM", "manual,depth1"}, {"TOBI_NODES", "3"}},
+            tobi::steal_by::messages},
+        way{"ofi_asking", 3, {{"TOBI_TRANSPORT", "ofi"}, {"TOBI_NODES", "3"}}, tobi::steal_by::messages},
+        way{"ofi_inline_one_sided",
+            3,
+            {{"TOBI_TRANSPORT", "ofi"}, {"TOBI_NODES", "3"}, {"TOBI_AMO_SERVER", "inline"}},
+            tobi::steal_by::one_sided},
+        way{"ofi_server_asking",
+            4,
+            {{"TOBI_TRANSPORT", "ofi"}, {"TOBI_NODES", "2"}, {"TOBI_AMO_SERVER", "worker"}},
+            tobi::steal_by::messages}),
     [](const auto& p) { return std::string(p.param.name); });
 
 }  // namespace

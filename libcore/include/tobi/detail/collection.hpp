@@ -9,6 +9,13 @@
 
 namespace tobi {
 
+/// How a worker without tasks steals those of others.
+enum class steal_by : std::uint8_t {
+  automatic,  ///< one_sided where the fabric executes atomics without the victim's processor, else messages
+  one_sided,  ///< by an atomic and a get
+  messages,   ///< by an active message, which the victim reads between two tasks (HPDC'12, figure 4)
+};
+
 /// How a collection works. Alike on all workers.
 struct collection_options {
   /// Tasks that lie in registered memory per worker, where thieves find them. What is added beyond them waits in
@@ -18,6 +25,8 @@ struct collection_options {
   bool retains = true;
   /// Workers without tasks steal; false: each executes what it has.
   bool steals = true;
+  /// How they steal.
+  steal_by by = steal_by::automatic;
 };
 
 /// What one worker did in the last process().

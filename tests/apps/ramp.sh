@@ -4,13 +4,13 @@
 # tobi-report has a table of. No time is asserted: tests/jobs/coarse_programs_job_test.cc does that.
 . "$(dirname "$0")/../harness.inc"
 number='[0-9][0-9.e+-]*'
-shapes="tree parallel_for parallel_invoke finish promises burst pair"
+shapes="tree parallel_for parallel_invoke finish promises burst pair collection collection_even"
 
 for sched in continuation_greedy continuation_stalling child_full child_rtc; do
   for deque in steal_word the; do
     run 60 TOBI_SCHED=$sched TOBI_DEQUE=$deque "$bench" ramp --leaf 2ms --leaves 9 --workers 4 --repeat 2 --json
-    all "ramp with $sched and $deque: seven shapes" '[ $status -eq 0 ]' silent 'lines 7' \
-      '[ "$(grep -c "\"workers\":4,\"nodes\":1,\"transport\":\"shm\",\"sched\":\"$sched\",\"deque\":\"$deque\"" "$out")" -eq 7 ]'
+    all "ramp with $sched and $deque: nine shapes" '[ $status -eq 0 ]' silent 'lines 9' \
+      '[ "$(grep -c "\"workers\":4,\"nodes\":1,\"transport\":\"shm\",\"sched\":\"$sched\",\"deque\":\"$deque\"" "$out")" -eq 9 ]'
     for shape in $shapes; do
       leaves=9 ideal=3
       case $shape in burst | pair) leaves=2 ideal=1 ;; esac
@@ -29,7 +29,7 @@ done
 for how in "TOBI_NODES=2 TOBI_TRANSPORT=sim" "TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER=tcp;ofi_rxm"; do
   # shellcheck disable=SC2086 # words
   run 100 $how "$bench" ramp --leaf 2ms --workers 4 --repeat 1 --json
-  all "ramp between nodes: $how" '[ $status -eq 0 ]' silent 'lines 7' '[ "$(grep -c "\"nodes\":2" "$out")" -eq 7 ]'
+  all "ramp between nodes: $how" '[ $status -eq 0 ]' silent 'lines 9' '[ "$(grep -c "\"nodes\":2" "$out")" -eq 9 ]'
 done
 for shape in $shapes; do
   run 60 "$bench" ramp --shape $shape --leaf 500us --busy --workers 2 --leaves 5

@@ -21,6 +21,7 @@
 #include <tobi/parallel.hpp>
 #include <tobi/runtime.hpp>
 #include <tobi/task.hpp>
+#include <tobi/task_collection.hpp>
 #include <vector>
 
 #include "tools/bench/measures.hpp"
@@ -121,14 +122,49 @@ void burst(leaf l, std::uint64_t, std::uint64_t round) {
 
 struct shape {
   std::string_view name;
-  void (*run)(leaf l, std::uint64_t leaves, std::uint64_t round);
-  std::uint64_t leaves;  // 0: as many as asked for
+  void (*run)(leaf l, std::uint64_t leaves, std::uint64_t round);  // null: tasks of a collection
+  std::uint64_t leaves;                                            // 0: as many as asked for
+  bool even;                                                       // the collection's tasks begin on all workers
 };
 constexpr shape shapes[] = {
-    {"tree", tree, 0},     {"parallel_for", loop, 0}, {"parallel_invoke", invoke, 0},
-    {"finish", asyncs, 0}, {"promises", promises, 0}, {"burst", burst, 2},
-    {"pair", pair, 2},
+    {"tree", tree, 0, false},     {"parallel_for", loop, 0, false},  {"parallel_invoke", invoke, 0, false},
+    {"finish", asyncs, 0, false}, {"promises", promises, 0, false},  {"burst", burst, 2, false},
+    {"pair", pair, 2, false},     {"collection", nullptr, 0, false}, {"collection_even", nullptr, 0, true},
 };
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double run_once(tobi::runtime& rt, const shape& what, leaf l, std::uint64_t leaves, std::uint64_t round) {
+  rt.barrier();
+  const auto begin = std::chrono::steady_clock::now();
+  tobi::run([=, body = what.run] { body(l, leaves, round); });
+  return seconds_since(begin);
+}
+
+// Times of all rounds, of which each begins with the tasks where the first one does.
+std::vector<double> process_all(tobi::runtime& rt, const shape& what, leaf l, std::uint64_t leaves, int rounds) {
+  struct number {
+    std::uint64_t of;
+  };
+  using collection = tobi::task_collection<number, leaf>;
+  collection tasks([](const number&, const collection::context& here) { here.local()(); }, l, {.retains = false});
+  const auto self = static_cast<std::uint64_t>(rt.rank());
+  const auto workers = static_cast<std::uint64_t>(rt.computing());
+  for (std::uint64_t i = 0; i < leaves; ++i) {
+    if ((what.even ? i % workers : 0) == self) tasks.add({i});
+  }
+  std::vector<double> taken;
+  for (int round = 0; round < rounds; ++round) {
+    rt.barrier();
+    const auto begin = std::chrono::steady_clock::now();
+    tasks.process();
+    taken.push_back(seconds_since(begin));
+    tasks.restore();
+  }
+  return taken;
+}
 
 std::string length_of(double seconds) {
   if (seconds >= 1) return fmt::format("{:g}s", seconds);
@@ -145,11 +181,9 @@ int measure_shape(const arguments& a, const shape& what, bool with_header) {
 
   const leaf l{static_cast<std::uint64_t>(a.ramp.leaf_s * 1e9), a.ramp.busy};
   std::vector<double> taken;
-  for (int i = 0; i <= a.repeat && !refused; ++i) {
-    rt.barrier();
-    const auto begin = std::chrono::steady_clock::now();
-    tobi::run([l, leaves, body = what.run, round = static_cast<std::uint64_t>(i)] { body(l, leaves, round); });
-    taken.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  if (what.run == nullptr) taken = process_all(rt, what, l, leaves, a.repeat + 1);
+  for (int i = 0; what.run != nullptr && i <= a.repeat && !refused; ++i) {
+    taken.push_back(run_once(rt, what, l, leaves, static_cast<std::uint64_t>(i)));
   }
   if (rt.rank() != 0) return 0;
 

@@ -44,7 +44,8 @@ void add_ramp(CLI::App& app, arguments& a) {
       ramp->add_flag("--busy", a.ramp.busy, "leaves spin until the wall clock ends them: a core for each worker");
   ramp->add_flag("--sleep")->description("leaves sleep (default)")->excludes(busy);
   ramp->add_option("--shape", a.ramp.shape, "one program alone (default: all)")
-      ->check(CLI::IsMember({"tree", "parallel_for", "parallel_invoke", "finish", "promises", "burst", "pair", "all"}));
+      ->check(CLI::IsMember({"tree", "parallel_for", "parallel_invoke", "finish", "promises", "burst", "pair",
+                             "collection", "collection_even", "all"}));
   common_options(*ramp, a, "runs behind the first, which is shown apart (default: 5)", "shape");
 }
 

@@ -15,7 +15,8 @@ namespace tobi_report {
 
 namespace {
 
-constexpr std::array shapes{"tree", "parallel_for", "parallel_invoke", "finish", "promises", "burst", "pair"};
+constexpr std::array shapes{"tree",  "parallel_for", "parallel_invoke", "finish",         "promises",
+                            "burst", "pair",         "collection",      "collection_even"};
 
 struct row {
   std::string setting;

@@ -93,6 +93,10 @@ pool::collection* collections::make(const detail::collection_type& type, const c
   return free->get();
 }
 
+bool collections::any() const noexcept {
+  return std::any_of(parts_.begin(), parts_.end(), [](const auto& p) { return p != nullptr; });
+}
+
 void collections::end(pool::collection* part) {
   come_to(call::end_collection);
   on_.net->drain();  // unwaited operations name memory that goes now, here and elsewhere

@@ -24,6 +24,11 @@ class collections {
   void end(pool::collection* part);
   /// Collective.
   void process(pool::collection& part);
+  /// Null: there is none of that number.
+  [[nodiscard]] pool::collection* find(std::size_t number) const noexcept {
+    return number < parts_.size() ? parts_[number].get() : nullptr;
+  }
+  [[nodiscard]] bool any() const noexcept;
   /// Messages of thieves are read in each turn of each loop that waits: a rank that has left a process() is still asked
   /// by others, until all have.
   void serve();

@@ -323,6 +323,10 @@ void job::root_ended(const void* result, std::uint64_t bytes, std::uint64_t fail
   *kept = {bytes, failure};
   if (bytes != 0) std::memcpy(kept + 1, result, bytes);
   if (global_->memory()->used) global_->memory()->release();
+  if (collections_->any() && !take_end_of_epoch()) {
+    base::fatal("the root of tobi::run has ended while one of its tasks processes a task collection; join that task.",
+                base::exit_usage);
+  }
   control_->all.notice.result = net_->here(kept).word;
   std::atomic_ref(control_->all.notice.epoch).store(epoch_, std::memory_order_release);
 }
@@ -334,17 +338,22 @@ void job::run(const detail::root& what, void* result) {
   if (global_->memory()->shared()) coherent_barrier();
   run_began_ns_ = arch::now_ns();
   ++epoch_;
-  if (settings_.debug_migrate) {
-    run_debugged(what);
-  } else {
-    work(what);
+  for (const detail::root* first = &what;; first = nullptr) {
+    if (settings_.debug_migrate) {
+      run_debugged(what, first);
+    } else {
+      work(first);
+    }
+    if (!pause::is_one(tasks::location{control_->all.notice.result})) break;
+    make_pause();
   }
   take_result(what, result);
 }
 
-// This rank's part of the run, on its own stack from here downwards.
-void job::work(const detail::root& what) {
-  if (rank() == 0) {
+// This rank's part of the run, on its own stack from here downwards. FIRST: the root, unless the run goes on.
+void job::work(const detail::root* first) {
+  if (rank() == 0 && first != nullptr) {
+    const detail::root& what = *first;
     std::vector<std::byte> start = [&] {
       const base::memory_or_end now;
       return std::vector<std::byte>(sizeof(root_start) + what.closure_bytes);
@@ -360,11 +369,11 @@ void job::work(const detail::root& what) {
   }
 }
 
-void job::run_debugged(const detail::root& what) {
-  std::pair<job*, const detail::root*> both{this, &what};
+void job::run_debugged(const detail::root& what, const detail::root* first) {
+  std::pair<job*, const detail::root*> both{this, first};
   const auto work_on = [](void* argument) {
     const auto& [self, root] = *static_cast<const std::pair<class job*, const detail::root*>*>(argument);
-    self->work(*root);
+    self->work(root);
   };
   if (globals_ == nullptr) {
     globals_ = std::make_unique<changed_globals>();

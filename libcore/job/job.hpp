@@ -22,6 +22,7 @@
 #include "libcore/job/global.hpp"
 #include "libcore/job/job_trace.hpp"
 #include "libcore/job/late_code.hpp"
+#include "libcore/job/pause.hpp"
 #include "libcore/net/fabric.hpp"
 #include "libcore/sched/victims.hpp"
 #include "libcore/sched/worker.hpp"
@@ -45,6 +46,7 @@ struct control_block {
   tasks::image_room images;
   tasks::closure_watch closures;  // TOBI_DEBUG_MIGRATE
   pool::collection_places collections;
+  alignas(64) std::uint64_t epoch_taken;  // of rank 0 (pause.hpp)
 };
 
 /// What a root left, in the heap of the worker where it ended; its bytes follow.
@@ -80,6 +82,8 @@ class job {
   void coherent_barrier();
   void reset_stats();
   [[nodiscard]] class collections& task_collections() noexcept { return *collections_; }
+  /// In a task. Returns a future for one join, which ends with the pause.
+  [[nodiscard]] detail::future_name ask_for_pause(pause what);
   /// Collective.
   [[nodiscard]] std::uint64_t most_of_all(std::uint64_t mine);
 
@@ -103,8 +107,10 @@ class job {
   void start_global();
   void start_worker();
   void start_trace();
-  void work(const detail::root& what);
-  void run_debugged(const detail::root& what);
+  void work(const detail::root* what);
+  [[nodiscard]] bool take_end_of_epoch();
+  void make_pause();
+  void run_debugged(const detail::root& what, const detail::root* first);
   void wait_a_little(unsigned spins);
   void take_result(const detail::root& what, void* result);
   void find_servers();
@@ -138,6 +144,7 @@ class job {
   std::uintptr_t* slot_memory_ = nullptr;
   std::size_t slot_bytes_ = 0;
   std::uint64_t epoch_ = 0;
+  detail::future_name waiter_{};  // of the task here that has asked for a pause
   std::uint64_t run_began_ns_ = 0;
   arch::core core_;            // of this worker; no os_cpu: none in particular
   int view_elsewhere_ = -1;    // a rank whose global memory is at another place than rank 0's, or nowhere; -1: none

@@ -88,6 +88,14 @@ void tobi_collection_counted(const void* collection, collection_statistics* coun
   *counts = static_cast<const pool::collection*>(collection)->counted();
 }
 
+std::uint32_t tobi_collection_number(const void* collection) {
+  return static_cast<std::uint32_t>(static_cast<const pool::collection*>(collection)->number());
+}
+future_name tobi_collection_in_run(std::uint32_t number, int restores) {
+  const base::indoors now;
+  return need_job().ask_for_pause({number, restores != 0});
+}
+
 }  // extern "C"
 }  // namespace detail
 

@@ -49,6 +49,7 @@ class collection final : public tasks::attended, private mail::reader {
   collection(const collection&) = delete;
   collection& operator=(const collection&) = delete;
 
+  [[nodiscard]] std::size_t number() const noexcept { return number_; }
   /// Adds the task of FUNCTION at TASK: before process(), or in a task of this collection.
   void add(std::uint32_t function, const void* task);
 

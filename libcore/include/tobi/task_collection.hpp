@@ -45,6 +45,27 @@ class task_context {
   task_collection<Task, Local>& of_;
 };
 
+/// A collection as a task of tobi::run names it. It is trivially copyable, so closures may hold it on any worker.
+class collection_handle {
+ public:
+  /// In a task of tobi::run: all workers process the collection, each as soon as no task of the run is left that it
+  /// could execute, and the caller goes on when it is done. The run's other tasks wait meanwhile, where they do not run
+  /// already. Throws task_error as task_collection::process() does. May migrate the caller. One task at a time asks for
+  /// it. Not with TOBI_SCHED=child_rtc, whose tasks cannot be waited for from outside.
+  void process() const { ask(0); }
+  /// The same, of task_collection::restore().
+  void restore() const { ask(1); }
+
+ private:
+  template <class Task, class Local>
+  friend class task_collection;
+  explicit collection_handle(std::uint32_t number) noexcept : number_(number) {}
+  void ask(int restores) const {
+    detail::tobi_future_join(detail::tobi_collection_in_run(number_, restores), nullptr, 0);
+  }
+  std::uint32_t number_;
+};
+
 /// Tasks of one type, which is copied by bytes from worker to worker. A task is executed once per process(), on some
 /// worker, from its start to its end: it does not move, and it does not fork. Its order among others is not known.
 ///
@@ -88,6 +109,10 @@ class task_collection {
   /// that had not begun are then not executed. restore() gives them back, with those that were, and with those that
   /// threw.
   void process() { detail::tobi_collection_process(part_); }
+  /// Returns what names this collection in the tasks of tobi::run.
+  [[nodiscard]] collection_handle handle() const noexcept {
+    return collection_handle(detail::tobi_collection_number(part_));
+  }
   /// Behind process(): what the next one executes here. See collection_options::retains.
   void restore() { detail::tobi_collection_restore(part_); }
   /// Behind process(), or before: nothing is in the collection on this worker any more.

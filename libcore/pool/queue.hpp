@@ -38,7 +38,7 @@ class queue {
   /// times one by way of a network device.
   static constexpr std::uint64_t private_ns = 20'000;
 
-  /// Who takes shared tasks, and how: nobody; thieves, by themselves; this rank for the thieves that ask it.
+  /// How shared tasks are taken: not at all; by thieves themselves; by this rank, for the thieves that ask it.
   enum class thieves : std::uint8_t { none, one_sided, asking };
 
   /// A ring of CAPACITY tasks of TASK_BYTES behind WORDS.

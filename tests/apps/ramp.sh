@@ -39,7 +39,7 @@ done
 run 60 TOBI_SCHED=child_rtc "$bench" ramp --shape promises --leaf 1ms --workers 2
 all "a shape that a scheduler refuses is a row" '[ $status -eq 0 ]' silent 'says "promises .* not run: "'
 run 60 "$bench" ramp --leaf 1ms --workers 1 --leaves 3 --repeat 1
-all "ramp on one worker" '[ $status -eq 0 ]' silent 'lines 9' 'says " tree  *3  *3 "'
+all "ramp on one worker" '[ $status -eq 0 ]' silent 'lines 11' 'says " tree  *3  *3 "'
 
 # One leaf is a program too.
 for shape in $shapes; do
@@ -56,7 +56,7 @@ all "tobi-report: time in leaves by shape, a row a setting" '[ $status -eq 0 ]' 
   'says "2 workers, shm, continuation_greedy, steal_word; 2 leaves, sleep 1ms"' 'says "2 workers, shm, child_rtc, the; 2 leaves, sleep 1ms"' 'says "not run"' \
   'grep -q "<h2>Coarse tasks" "$folder/page.html"' '[ "$(grep -c "child_rtc, the; 2 leaves, sleep 1ms" "$folder/page.html")" -eq 1 ]'
 run 20 "$BIN/tobi-report" "$folder/lines" --json
-all "tobi-report --json has the lines" '[ $status -eq 0 ]' silent 'lines 14'
+all "tobi-report --json has the lines" '[ $status -eq 0 ]' silent 'lines 18'
 
 refuses() {  # words, arguments
   w=$1

@@ -104,10 +104,10 @@ class task_collection {
   void add(const Task& task, std::uint32_t function = 0) {
     detail::tobi_collection_add(part_, function, std::addressof(task));
   }
-  /// Collective, outside of tobi::run: executes all tasks, also those that tasks add, and returns on every worker when
-  /// none is left. Throws task_error on every worker where a task has thrown, of the lowest rank that has one. Tasks
-  /// that had not begun are then not executed. restore() gives them back, with those that were, and with those that
-  /// threw.
+  /// Collective, outside of tobi::run (inside of it: handle()): executes all tasks, also those that tasks add, and
+  /// returns on every worker when none is left. Throws task_error on every worker where a task has thrown, of the
+  /// lowest rank that has one. Tasks that had not begun are then not executed. restore() gives them back, with those
+  /// that were, and with those that threw.
   void process() { detail::tobi_collection_process(part_); }
   /// Returns what names this collection in the tasks of tobi::run.
   [[nodiscard]] collection_handle handle() const noexcept {

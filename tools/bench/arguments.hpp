@@ -76,7 +76,8 @@ struct collection_options {
 struct hf_options {
   std::string molecule = "be";
   std::string basis;  // empty: what is usual for the molecule
-  int atoms = 16;
+  std::string layout = "chain";
+  int atoms = 48;
   int tile = 4;
   double threshold = 1e-10;
 };

@@ -32,12 +32,15 @@ void scheme_options_of(CLI::App& sub, arguments& a) {
 
 void add_hf(CLI::App& app, arguments& a) {
   auto* hf = app.add_subcommand("hf", "Hartree-Fock: the two-electron part by a task collection");
-  hf->add_option("--molecule", a.hf.molecule, "be: a cluster of beryllium, as in its crystal; he: one atom; h2")
+  hf->add_option("--molecule", a.hf.molecule, "be: a cluster of beryllium; he: one atom; h2")
       ->capture_default_str()
       ->check(CLI::IsMember({"be", "he", "h2"}));
   hf->add_option("--basis", a.hf.basis,
                  "the s functions of this set: 6-31g (be alone) or sto-3g (default: 6-31g for be)")
       ->check(CLI::IsMember({"6-31g", "sto-3g"}));
+  hf->add_option("--layout", a.hf.layout, "of the cluster: chain, or crystal, of which it is a ball")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"chain", "crystal"}));
   hf->add_option("--atoms", a.hf.atoms, "of the cluster")->capture_default_str()->check(CLI::Range(1, 1024));
   hf->add_option("--tile", a.hf.tile, "functions along the side of a tile")
       ->capture_default_str()

@@ -72,7 +72,7 @@ class hartree_fock final : public collection_program {
   using tile_sum = std::vector<double>;
 
   [[nodiscard]] std::string name() const {
-    return asked_.molecule == "be" ? fmt::format("be{}", asked_.atoms) : asked_.molecule;
+    return asked_.molecule == "be" ? fmt::format("be{}-{}", asked_.atoms, asked_.layout) : asked_.molecule;
   }
   [[nodiscard]] static std::size_t pair_number(std::size_t i, std::size_t j) {
     return i < j ? ordered_pair::number(j, i) : ordered_pair::number(i, j);

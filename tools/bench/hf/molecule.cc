@@ -51,6 +51,13 @@ void add_atom(molecule& m, double charge, const point& at, const std::vector<she
   for (const shell& s : shells) m.functions.push_back({at, of_norm_1(s)});
 }
 
+// As far apart as neighbours in the crystal.
+std::vector<point> chain(int atoms) {
+  std::vector<point> places;
+  for (int i = 0; i < atoms; ++i) places.push_back({0, 0, hcp_a * i});
+  return places;
+}
+
 // The places of the crystal that are nearest to one of them, along a sweep through the cluster: places that follow each
 // other are near each other, so that a tile is of neighbours.
 std::vector<point> crystal(int atoms) {
@@ -90,7 +97,8 @@ molecule make_molecule(const hf_options& asked) {
     m.published = -1.1167143;
   } else {
     const bool small = asked.basis == "sto-3g";
-    for (const point& p : crystal(asked.atoms)) add_atom(m, 4, p, small ? beryllium_sto3g : beryllium_631g);
+    for (const point& p : (asked.layout == "chain" ? chain : crystal)(asked.atoms))
+      add_atom(m, 4, p, small ? beryllium_sto3g : beryllium_631g);
     if (asked.atoms == 1) m.published = small ? -14.3518805 : -14.5667640;
   }
   return m;

@@ -23,11 +23,13 @@ std::vector<product> products_of(const basis_function& f, const basis_function& 
   for (const primitive& a : f.primitives) {
     for (const primitive& b : g.primitives) {
       const double p = a.exponent + b.exponent;
+      const double weight =
+          a.weight * b.weight * std::exp(-a.exponent * b.exponent / p * squared_distance(f.centre, g.centre));
+      if (std::fabs(weight) < 1e-24) continue;  // no integral of it reaches the last digit of the energy
       const auto middle = [&](double x, double y) { return (a.exponent * x + b.exponent * y) / p; };
-      all.push_back(
-          {p,
-           a.weight * b.weight * std::exp(-a.exponent * b.exponent / p * squared_distance(f.centre, g.centre)),
-           {middle(f.centre.x, g.centre.x), middle(f.centre.y, g.centre.y), middle(f.centre.z, g.centre.z)}});
+      all.push_back({p,
+                     weight,
+                     {middle(f.centre.x, g.centre.x), middle(f.centre.y, g.centre.y), middle(f.centre.z, g.centre.z)}});
     }
   }
   return all;

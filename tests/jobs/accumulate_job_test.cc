@@ -2,9 +2,13 @@
 // Updates of numbers in global memory, in jobs over each kind of fabric: none is lost, wherever the numbers lie and
 // whoever else updates them; what a worker's cache has of them and of their neighbours stays right; and their mistakes.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -331,11 +335,12 @@ TEST_P(updates, come_behind_what_their_worker_wrote) {
       }
       rt.barrier();
       const auto other = static_cast<std::size_t>((rt.rank() + round) % rt.size());
-      const auto got = tobi::checkout(a.subspan(n * other, n), tobi::mode::read);
+      auto got = tobi::checkout(a.subspan(n * other, n), tobi::mode::read);
       for (std::size_t i = 0; i < n; ++i) {
         const bool again = i == 0 || i == 6 || (i >= 7 && i < 10) || (i >= 100 && i < 150);
         CHECK(got[i] == 10.0 * round + (i < 5 ? 0 : 1) + 1 + (again ? 1 : 0));
       }
+      got.checkin();
       rt.barrier();
     }
     rt.barrier();
@@ -529,19 +534,20 @@ TEST(an_update, races_with_a_checkout_alone) {
       },
       watched);
   EXPECT_EQ(none.status, 0) << none.said;
+  void* at = mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(at, MAP_FAILED);
+  auto& holds = *new (at) std::atomic<int>(0);
   const outcome race = in_job(
       2, {},
-      [](tobi::runtime& rt) {
+      [&](tobi::runtime& rt) {
         const auto a = tobi::allocate_all<double>(2);
-        rt.barrier();
         if (rt.rank() == 0) {
-          auto held = tobi::checkout(a, tobi::mode::read);
-          rt.barrier();
-          rt.barrier();
+          const auto held = tobi::checkout(a, tobi::mode::read);
+          holds = 1;
+          sleep(20);  // until the other one ends the job
         } else {
-          rt.barrier();
+          while (holds == 0) sched_yield();
           tobi::accumulate(a, two);
-          rt.barrier();
         }
         return 0;
       },

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <tobi/accumulate.hpp>
 #include <vector>
 
 #include "tools/bench/collection_gather.hpp"
@@ -36,7 +37,7 @@ class hartree_fock final : public collection_program {
         cut_{molecule_.functions.size(), static_cast<std::size_t>(asked.tile)},
         schwarz_(cut_),
         density_(cut_),
-        fock_(cut_.along() * cut_.along() * cut_.area()) {
+        fock_(cut_) {
     for (tile_sum& part : parts_) part.assign(cut_.area(), 0.0);
     const std::size_t n = cut_.side;
     for (std::size_t i = 0; i < n; ++i) {
@@ -52,7 +53,9 @@ class hartree_fock final : public collection_program {
   }
 
   std::uint64_t tasks() const override { return ordered_pair::count(ordered_pair::count(cut_.along())); }
-  void begin(int) override { std::fill(fock_.begin(), fock_.end(), 0.0); }
+  void begin(int) override {
+    if (rt_.rank() == 0) fock_.fill([](std::size_t, std::size_t) { return 0.0; });
+  }
   bool execute(std::uint64_t task) override;
   bool end(int iteration) override;
   bool right() override;
@@ -92,8 +95,7 @@ class hartree_fock final : public collection_program {
   const boys_table boys_;
   std::vector<function_pair> pairs_;
   std::optional<self_consistent_field> field_;  // of rank 0
-  tiled_matrix schwarz_, density_;
-  std::vector<double> fock_;  // what this worker has computed of it, by tiles
+  tiled_matrix schwarz_, density_, fock_;
   std::array<tile_sum, 6> parts_;
 };
 
@@ -158,22 +160,19 @@ void hartree_fock::compute(const quartet& q, const Tile& of_ij, const Tile& of_k
 }
 
 void hartree_fock::add(std::size_t row, std::size_t column, tile_sum& part) {
-  double* to = fock_.data() + cut_.offset(row, column);
-  for (std::size_t i = 0; i < part.size(); ++i) to[i] += part[i];
+  tobi::accumulate(fock_.tile(row, column), part.data(), part.size());
   std::fill(part.begin(), part.end(), 0.0);
 }
 
+// The tasks' end orders their updates before it.
 bool hartree_fock::end(int) {
-  const std::vector<double> sum = sum_over_workers(rt_, fock_);
   std::vector<std::uint8_t> done(1, 0);
   if (rt_.rank() == 0) {
     const std::size_t n = cut_.side;
-    const auto at = [&](std::size_t i, std::size_t j) {
-      return sum[cut_.offset(i / cut_.tile, j / cut_.tile) + i % cut_.tile * cut_.tile + j % cut_.tile];
-    };
+    const std::vector<double> sum = fock_.rows();
     std::vector<double> two_electron(n * n);
     for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t j = 0; j < n; ++j) two_electron[i * n + j] = 0.5 * (at(i, j) + at(j, i));
+      for (std::size_t j = 0; j < n; ++j) two_electron[i * n + j] = 0.5 * (sum[i * n + j] + sum[j * n + i]);
     }
     field_->step(two_electron);
     write_density();

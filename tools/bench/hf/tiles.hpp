@@ -59,6 +59,21 @@ class tiled_matrix {
   [[nodiscard]] auto read(std::size_t row, std::size_t column) const {
     return tobi::checkout(tile(row, column), cut_.area(), tobi::mode::read);
   }
+  /// Returns the whole matrix by rows. One worker reads it.
+  [[nodiscard]] std::vector<double> rows() const {
+    std::vector<double> all(cut_.side * cut_.side);
+    for (std::size_t r = 0; r < cut_.along(); ++r) {
+      for (std::size_t c = 0; c < cut_.along(); ++c) {
+        const auto place = read(r, c);
+        for (std::size_t i = cut_.first(r); i < cut_.last(r); ++i) {
+          for (std::size_t j = cut_.first(c); j < cut_.last(c); ++j) {
+            all[i * cut_.side + j] = place[(i - cut_.first(r)) * cut_.tile + j - cut_.first(c)];
+          }
+        }
+      }
+    }
+    return all;
+  }
   /// One worker writes all of it: element (i, j) is OF(i, j).
   template <class F>
   void fill(F of) const {

@@ -10,6 +10,7 @@
 
 #include "tools/bench/apps/variant.hpp"
 #include "tools/bench/collection_runs.hpp"
+#include "tools/bench/hf/hf.hpp"
 #include "tools/bench/programs.hpp"
 #include "tools/bench/subcommands.hpp"
 #include "tools/bench/trees.hpp"
@@ -106,13 +107,24 @@ void check_btc(const btc_options& o) {
   if (tasks > 9e18L) refuse("--depth and --iter make more tasks than 64 bits can count");
 }
 
+// Each worker notes what it has executed, and all of them what each task was found to be.
+void check_tasks(std::uint64_t tasks, const char* options) {
+  constexpr std::uint64_t most = 20'000'000;
+  if (tasks > most) refuse(fmt::format("{} make {} tasks; {} can be kept count of", options, tasks, most));
+}
+
+void complete_hf(hf_options& o) {
+  if (std::isnan(o.threshold)) refuse("--threshold: nan is no number");
+  const bool beryllium = o.molecule == "be";
+  if (o.basis.empty()) o.basis = beryllium ? "6-31g" : "sto-3g";
+  if (!beryllium && o.basis != "sto-3g") refuse("--basis 6-31g is for --molecule be alone; choose sto-3g");
+  check_tasks(hf_tasks(o), "--atoms and --tile");
+}
+
 void complete_collection(arguments& a) {
   if (const std::string_view why = refusal_of(a.collection.how); !why.empty())
     refuse(fmt::format("--scheme {}: {}", name_of(a.collection.how), why));
-  if (a.app != "hf") return;
-  const bool beryllium = a.hf.molecule == "be";
-  if (a.hf.basis.empty()) a.hf.basis = beryllium ? "6-31g" : "sto-3g";
-  if (!beryllium && a.hf.basis != "sto-3g") refuse("--basis 6-31g is here for --molecule be alone; choose sto-3g");
+  if (a.app == "hf") complete_hf(a.hf);
 }
 
 // What needs more than one option to be checked, or is chosen by another one.

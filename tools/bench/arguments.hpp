@@ -77,7 +77,7 @@ struct hf_options {
   std::string molecule = "be";
   std::string basis;  // empty: what is usual for the molecule
   std::string layout = "chain";
-  int atoms = 48;
+  int atoms = 80;
   int tile = 4;
   double threshold = 1e-10;
 };

@@ -41,10 +41,10 @@ void add_hf(CLI::App& app, arguments& a) {
   hf->add_option("--layout", a.hf.layout, "of the cluster: chain, or crystal, of which it is a ball")
       ->capture_default_str()
       ->check(CLI::IsMember({"chain", "crystal"}));
-  hf->add_option("--atoms", a.hf.atoms, "of the cluster")->capture_default_str()->check(CLI::Range(1, 1024));
+  hf->add_option("--atoms", a.hf.atoms, "of the cluster")->capture_default_str()->check(CLI::Range(1, 256));
   hf->add_option("--tile", a.hf.tile, "functions along the side of a tile")
       ->capture_default_str()
-      ->check(CLI::Range(1, 256));
+      ->check(CLI::Range(1, 128));
   hf->add_option("--threshold", a.hf.threshold, "integrals below it are left out (Schwarz)")
       ->capture_default_str()
       ->check(CLI::Range(1e-16, 1e-2));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -28,13 +29,20 @@ struct quartet {
   std::size_t i, j, k, l;
 };
 
+tiling cut_of(const molecule& m, const hf_options& asked) {
+  const std::size_t side = m.functions.size();
+  return {side, std::min(side, static_cast<std::size_t>(asked.tile))};
+}
+// One for each pair of pairs of tiles, whatever their order.
+std::uint64_t tasks_of(const tiling& cut) { return ordered_pair::count(ordered_pair::count(cut.along())); }
+
 class hartree_fock final : public collection_program {
  public:
   hartree_fock(tobi::runtime& rt, const hf_options& asked)
       : rt_(rt),
         asked_(asked),
         molecule_(make_molecule(asked)),
-        cut_{molecule_.functions.size(), static_cast<std::size_t>(asked.tile)},
+        cut_(cut_of(molecule_, asked)),
         schwarz_(cut_),
         density_(cut_),
         fock_(cut_) {
@@ -52,7 +60,7 @@ class hartree_fock final : public collection_program {
     write_density();
   }
 
-  std::uint64_t tasks() const override { return ordered_pair::count(ordered_pair::count(cut_.along())); }
+  std::uint64_t tasks() const override { return tasks_of(cut_); }
   void begin(int) override {
     if (rt_.rank() == 0) fock_.fill([](std::size_t, std::size_t) { return 0.0; });
   }
@@ -200,6 +208,8 @@ bool hartree_fock::right() {
 }
 
 }  // namespace
+
+std::uint64_t hf_tasks(const hf_options& asked) { return tasks_of(cut_of(make_molecule(asked), asked)); }
 
 std::unique_ptr<collection_program> make_hf(tobi::runtime& rt, const arguments& a) {
   return std::make_unique<hartree_fock>(rt, a.hf);

@@ -4,6 +4,7 @@
 // task.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <tobi/runtime.hpp>
 
@@ -12,6 +13,8 @@
 
 namespace tobi_bench {
 
+/// Returns how many tasks a complete set of options makes.
+[[nodiscard]] std::uint64_t hf_tasks(const hf_options& asked);
 /// Collective.
 std::unique_ptr<collection_program> make_hf(tobi::runtime& rt, const arguments& a);
 

@@ -20,7 +20,7 @@ void scheme_options_of(CLI::App& sub, arguments& a) {
              if (s.name == name) a.collection.how = s.which;
            }
          },
-         "who executes which task")
+         "which worker executes which task")
       ->default_str(std::string(name_of(a.collection.how)))
       ->check(CLI::IsMember(names));
   sub.add_option("--iterations", a.collection.iterations, "iterations behind the first one, at most")
@@ -32,7 +32,7 @@ void scheme_options_of(CLI::App& sub, arguments& a) {
 
 void add_hf(CLI::App& app, arguments& a) {
   auto* hf = app.add_subcommand("hf", "Hartree-Fock: the two-electron part by a task collection");
-  hf->add_option("--molecule", a.hf.molecule, "be: a cluster of beryllium; he: one atom; h2")
+  hf->add_option("--molecule", a.hf.molecule, "a cluster of beryllium, an atom of helium, or hydrogen")
       ->capture_default_str()
       ->check(CLI::IsMember({"be", "he", "h2"}));
   hf->add_option("--basis", a.hf.basis,

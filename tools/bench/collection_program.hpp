@@ -18,8 +18,8 @@ class collection_program {
   [[nodiscard]] virtual std::uint64_t tasks() const = 0;
   /// Collective: before the tasks of iteration ITERATION, counted from 0.
   virtual void begin(int iteration) = 0;
-  /// Executes one task, on any worker, beside other tasks. Returns false for a null task: it had nothing to do, and
-  /// will have nothing to do in any other iteration either. It does not fork.
+  /// Executes one task, on any worker, while others execute others. Returns false for a null task: it had nothing to
+  /// do, and will have nothing to do in any other iteration either. It does not fork.
   virtual bool execute(std::uint64_t task) = 0;
   /// Collective: behind the tasks of an iteration. Returns whether another one is of use, alike on all workers.
   virtual bool end(int iteration) = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// STO-3G: Hehre, Stewart and Pople, J. Chem. Phys. 51, 2657 (1969), for H, He and Be. 6-31G for Be: Dill and Pople,
-// J. Chem. Phys. 62, 2921 (1975). Both as the Basis Set Exchange has them, without the p functions of Be.
+// STO-3G: Hehre, Stewart and Pople, J. Chem. Phys. 51, 2657 (1969), for hydrogen, helium and beryllium. 6-31G: Dill
+// and Pople, J. Chem. Phys. 62, 2921 (1975), for beryllium. Both as the Basis Set Exchange has them, without the p
+// functions.
 #include "tools/bench/hf/molecule.hpp"
 
 #include <algorithm>

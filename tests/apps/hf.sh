@@ -36,13 +36,13 @@ for scheme in $schemes; do
     all "$scheme on $workers workers: five iterations" '[ "$(grep -o "\"utilisation\":" "$out" | wc -l)" -eq 5 ]' \
       'says "\"scheme\":\"$scheme\",\"workers\":$workers,\"servers\":0,\"nodes\":1,\"transport\":"' 'says "\"ended\":false"'
   done
-  right "$scheme in a crystal" --scheme "$scheme" --layout crystal --atoms 6 --workers 2
-  right "$scheme on two nodes over sim" TOBI_NODES=2 TOBI_TRANSPORT=sim --scheme "$scheme" --atoms 8 --workers 4
+  right "$scheme in a crystal" --scheme "$scheme" --layout crystal --atoms 6 --tile 4 --workers 2
+  right "$scheme on two nodes over sim" TOBI_NODES=2 TOBI_TRANSPORT=sim --scheme "$scheme" --atoms 8 --tile 4 --workers 4
   right "$scheme on two nodes over sim, in caches of 16 blocks" TOBI_NODES=2 TOBI_TRANSPORT=sim TOBI_BLOCK_SIZE=4K \
-    TOBI_SUB_BLOCK_SIZE=1K TOBI_CACHE_SIZE=64K --scheme "$scheme" --atoms 6 --workers 2
+    TOBI_SUB_BLOCK_SIZE=1K TOBI_CACHE_SIZE=64K --scheme "$scheme" --atoms 6 --tile 4 --workers 2
   if [ $ofi_works = yes ]; then
     right "$scheme on two nodes over libfabric" TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm' \
-      --scheme "$scheme" --atoms 5 --workers 2 --iterations 3
+      --scheme "$scheme" --atoms 5 --tile 4 --workers 2 --iterations 3
   else
     skip "$scheme over libfabric: the provider tcp;ofi_rxm does not work here"
   fi
@@ -54,7 +54,7 @@ done
 for scheme in $schemes; do
   if [ $ofi_works = yes ]; then
     right "$scheme with servers that run no tasks" TOBI_AMO_SERVER=worker TOBI_NODES=2 TOBI_TRANSPORT=ofi \
-      TOBI_OFI_PROVIDER='tcp;ofi_rxm' --scheme "$scheme" --atoms 4 --workers 6 --iterations 2
+      TOBI_OFI_PROVIDER='tcp;ofi_rxm' --scheme "$scheme" --atoms 4 --tile 2 --workers 6 --iterations 2
     all "$scheme with servers: four workers run tasks, two serve" 'says "\"workers\":4,\"servers\":2,"'
   else
     skip "$scheme with servers: the provider tcp;ofi_rxm does not work here"
@@ -81,7 +81,7 @@ for scheme in $schemes; do
 done
 number='[0-9][0-9.e+-]*'
 spread="{\"mean\":$number,\"deviation\":$number}"
-run 60 "$bench" hf --atoms 8 --workers 2 --iterations 2 --json
+run 60 "$bench" hf --atoms 8 --tile 4 --workers 2 --iterations 2 --json
 all "a line has the numbers of each iteration" '[ $status -eq 0 ]' silent 'lines 1' \
   'says "\"params\":{\"molecule\":\"be8-chain\",\"basis\":\"6-31g\",\"atoms\":8,\"functions\":24,\"tile\":4,\"threshold\":1e-10}"' \
   'says "\"seconds\":$number,\"first_seconds\":$number,\"ideal_seconds\":$number,\"efficiency\":$number,\"all_tasks\":231,"' \

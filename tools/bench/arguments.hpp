@@ -78,7 +78,7 @@ struct hf_options {
   std::string basis;  // empty: what is usual for the molecule
   std::string layout = "chain";
   int atoms = 80;
-  int tile = 4;
+  int tile = 12;
   double threshold = 1e-10;
 };
 

@@ -8,6 +8,7 @@
 #include "tools/bench/apps/memory_program.hpp"
 #include "tools/bench/apps/tree.hpp"
 #include "tools/bench/apps/variant.hpp"
+#include "tools/bench/collection_schemes.hpp"
 
 namespace tobi_bench {
 
@@ -67,9 +68,24 @@ struct peers_options {
   std::string only;  // run this one peer and print its seconds (the child process of a measurement)
 };
 
-/// What is run, a program, a measurement or a comparison of peers, and how. Behind that, a struct for each subcommand.
+/// Of all programs over task collections.
+struct collection_options {
+  scheme how = scheme::steal_retentive;
+  int iterations = 20;  // behind iteration 0, at most
+};
+struct hf_options {
+  std::string molecule = "be";
+  std::string basis;  // empty: what is usual for the molecule
+  std::string layout = "chain";
+  int atoms = 80;
+  int tile = 4;
+  double threshold = 1e-10;
+};
+
+/// What is run, a program, a measurement, a program over a collection or a comparison of peers, and how. Behind that, a
+/// struct for each subcommand.
 struct arguments {
-  enum class kind : std::uint8_t { program, measure, peers };
+  enum class kind : std::uint8_t { program, measure, collection, peers };
 
   std::string app;  // the subcommand's name
   kind what = kind::program;
@@ -97,6 +113,8 @@ struct arguments {
   space_options space;
   breakdown_options breakdown;
   ramp_options ramp;
+  collection_options collection;
+  hf_options hf;
   peers_options peers;
 };
 

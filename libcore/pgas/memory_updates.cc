@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Updates, as the cache and the program see them: what this worker has of the numbers goes home before, and it keeps
 // nothing that they make old. So a dirty byte never comes home behind an update that was made after it here. That none
-// does of another worker follows from the fences: who may update has acquired what the other one has released.
+// does of another worker follows from the fences: a task that may update has acquired what the other one has released.
 #include <cstdio>
 #include <string>
 

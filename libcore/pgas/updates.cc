@@ -78,16 +78,26 @@ void updates::add_at(std::uint64_t at, const std::size_t* places, const std::byt
   finder find(*this);
   const std::size_t each = bytes_of(number);
   const update what{update_kind::add, number};
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!is_word(number)) {
-      split(find, at + places[i] * each, values + i * each, each, what);
-      continue;
-    }
-    std::uint64_t operand;
-    std::memcpy(&operand, values + i * each, sizeof operand);
-    if (operand != 0) add_word(find(at + places[i] * each), operand);
+  if (!is_word(number)) {
+    for (std::size_t i = 0; i < count; ++i) split(find, at + places[i] * each, values + i * each, each, what);
+    finish_lots(what);
+    return;
   }
-  is_word(number) ? finish_words() : finish_lots(what);
+  // An atomic waits for its line, and the next one for it: so lines are asked for some atomics before.
+  std::array<finder::place, 32> found;
+  for (std::size_t first = 0; first < count; first += found.size()) {
+    const std::size_t n = std::min(found.size(), count - first);
+    for (std::size_t i = 0; i < n; ++i) {
+      found[i] = find(at + places[first + i] * each);
+      if (by_cpu(found[i])) __builtin_prefetch(found[i].region + found[i].home, 1);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      std::uint64_t operand;
+      std::memcpy(&operand, values + (first + i) * each, sizeof operand);
+      if (operand != 0) add_word(found[i], operand);
+    }
+  }
+  finish_words();
 }
 
 void updates::one(std::uint64_t at, const update& what, const void* operand) {

@@ -3,7 +3,7 @@
 # tobi-bench hf: energies are those that are published, and those of a serial program, by each scheme and over each kind of fabric;
 # each task is executed once in each iteration. What an iteration is found to do is in the lines. No time is asserted.
 . "$(dirname "$0")/../harness.inc"
-schemes="steal_all steal steal_retentive ideal fork_join"
+schemes="steal_all steal steal_retentive plb_central plb_hier ideal fork_join"
 ofi_works=no
 run 20 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm' "$bench" fib --n 5 --workers 2 && ofi_works=yes
 
@@ -85,9 +85,19 @@ run 60 "$bench" hf --atoms 8 --tile 4 --workers 2 --iterations 2 --json
 all "a line has the numbers of each iteration" '[ $status -eq 0 ]' silent 'lines 1' \
   'says "\"params\":{\"molecule\":\"be8-chain\",\"basis\":\"6-31g\",\"atoms\":8,\"functions\":24,\"tile\":4,\"threshold\":1e-10}"' \
   'says "\"seconds\":$number,\"first_seconds\":$number,\"ideal_seconds\":$number,\"efficiency\":$number,\"all_tasks\":231,"' \
-  'says "{\"seconds\":$number,\"ideal_seconds\":$number,\"efficiency\":$number,\"balance_seconds\":$number,\"between_seconds\":$number,\"executed\":"' \
+  'says "{\"seconds\":$number,\"ideal_seconds\":$number,\"efficiency\":$number,\"moved\":0,\"balance_seconds\":$number,\"between_seconds\":$number,\"executed\":"' \
   'says "\"tasks\":$spread,\"attempted_steals\":$spread,\"steals\":$spread,\"stolen\":$spread,\"utilisation\":\[$number,"' \
   'says "\"result\":{\"energy\":-$number,\"steps\":3,\"converged\":false},\"verified\":null}"'
+
+# Iteration 1 of a balancer is stolen, 2 is kept, and what is behind them is rebalanced.
+for scheme in plb_central plb_hier; do
+  run 60 "$bench" hf --scheme "$scheme" --layout crystal --atoms 12 --tile 3 --workers 4 --iterations 5 --json
+  tr '{' '\n' <"$out" | sed -n 's/.*"moved":\([0-9]*\),"balance_seconds":\([0-9.e-]*\),.*/\1 \2/p' >"$folder/moved"
+  all "$scheme moves tasks before iterations 3, 4 and 5" '[ $status -eq 0 ]' silent \
+    '[ "$(head -n 3 "$folder/moved" | sort -u)" = "0 0.0" ]' '[ "$(tail -n 3 "$folder/moved" | grep -vc " 0.0$")" -eq 3 ]' \
+    '[ "$(tail -n 3 "$folder/moved" | awk "{ sum += \$1 } END { print sum }")" -gt 0 ]'
+  all "$scheme does not steal behind iteration 1" '[ "$(grep -o "\"attempted_steals\":{\"mean\":0.0," "$out" | wc -l)" -eq 4 ]'
+done
 
 refuses() {  # words, arguments
   w=$1

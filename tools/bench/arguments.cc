@@ -122,8 +122,6 @@ void complete_hf(hf_options& o) {
 }
 
 void complete_collection(arguments& a) {
-  if (const std::string_view why = refusal_of(a.collection.how); !why.empty())
-    refuse(fmt::format("--scheme {}: {}", name_of(a.collection.how), why));
   if (a.app == "hf") complete_hf(a.hf);
 }
 

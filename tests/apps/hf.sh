@@ -116,5 +116,6 @@ for bad in -1 10001 x; do refuses "--iterations: " --iterations $bad; done
 for bad in 0 1 -1 nan x; do refuses "--threshold: " --threshold $bad; done
 for bad in 0 99999; do refuses "--workers: " --workers $bad; done
 refuses "can be kept count of" --atoms 256 --tile 1
+refuses "choose fewer --atoms" --atoms 256 --tile 16 --layout crystal --verify
 refuses "extra" extra
 finish

@@ -113,16 +113,22 @@ void check_tasks(std::uint64_t tasks, const char* options) {
   if (tasks > most) refuse(fmt::format("{} make {} tasks; {} can be kept count of", options, tasks, most));
 }
 
-void complete_hf(hf_options& o) {
+void complete_hf(hf_options& o, bool verify) {
   if (std::isnan(o.threshold)) refuse("--threshold: nan is no number");
   const bool beryllium = o.molecule == "be";
   if (o.basis.empty()) o.basis = beryllium ? "6-31g" : "sto-3g";
   if (!beryllium && o.basis != "sto-3g") refuse("--basis 6-31g is for --molecule be alone; choose sto-3g");
   check_tasks(hf_tasks(o), "--atoms and --tile");
+  constexpr std::uint64_t most = 200'000'000;
+  const std::uint64_t kept = verify ? hf_reference_integrals(o) : 0;
+  if (kept > most) {
+    refuse(fmt::format("--verify: a serial program would keep {} integrals, and {} at most; choose fewer --atoms", kept,
+                       most));
+  }
 }
 
 void complete_collection(arguments& a) {
-  if (a.app == "hf") complete_hf(a.hf);
+  if (a.app == "hf") complete_hf(a.hf, a.verify);
 }
 
 // What needs more than one option to be checked, or is chosen by another one.

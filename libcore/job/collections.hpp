@@ -32,6 +32,8 @@ class collections {
   /// Messages of thieves are read in each turn of each loop that waits: a rank that has left a process() is still asked
   /// by others, until all have.
   void serve();
+  /// Collective.
+  void rebalance(pool::collection& part, const balance_options& how);
   /// Whether a process() is under way.
   [[nodiscard]] bool processing() const noexcept { return processing_; }
 
@@ -39,6 +41,7 @@ class collections {
   void come_to(call which);
   [[nodiscard]] bool steal_by_messages(const collection_options& how) const;
   [[nodiscard]] pool::mail& all_mail();
+  void check(const balance_options& how);
 
   pool::ground on_;
   assembly& together_;

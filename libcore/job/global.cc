@@ -79,6 +79,7 @@ void global::start(const alloc::segment& memory, alloc::heap& heap, tasks::fabri
   parts.take = [&heap](std::size_t bytes, std::size_t alignment) { return heap.allocate(bytes, alignment); };
   parts.give_back = [&heap](void* at) { heap.deallocate(at); };
   parts.epoch = &words.epoch;
+  parts.locks = &words.locks;
   parts.release_bell = window.bells.place(tasks::bell::release);
   parts.shown = &words.shown;
   parts.measure = settings_.stats;

@@ -30,6 +30,7 @@ struct global_words {
   std::uint64_t homes[first_homes];
   std::uint64_t homes_in[more_homes];
   pgas::shown_checkouts shown;  // TOBI_DEBUG_GLOBAL
+  pgas::update_locks locks;
 };
 
 class global {

@@ -33,10 +33,28 @@ void batch::put(int rank, std::uint64_t to, const void* local, std::uint64_t byt
   note(rank, op_kind::put, to, const_cast<void*>(local), bytes);
 }
 
+void batch::fetch_add(int rank, std::uint64_t word, std::uint64_t operand, std::uint64_t* found) {
+  noted_.push_back({rank, op::add(net_.heap(rank), word, operand, found)});
+}
+
+void batch::compare_swap(int rank, std::uint64_t word, std::uint64_t expected, std::uint64_t desired,
+                         std::uint64_t* found) {
+  noted_.push_back({rank, op::cas(net_.heap(rank), word, expected, desired, found)});
+}
+
+void batch::post_in_order(int rank, std::span<const op> ops) {
+  net_.post(rank, ops);
+  is_under_way(rank);
+}
+
 void batch::post_chain(int rank, std::size_t first, std::size_t count) {
   std::array<op, chain_most> chain;
   for (std::size_t i = 0; i < count; ++i) chain[i] = noted_[first + i].what;
   net_.post_apart(rank, {chain.data(), count});
+  is_under_way(rank);
+}
+
+void batch::is_under_way(int rank) {
   char& waiting = waiting_for_[rank];
   if (waiting == 0) under_way_.push_back(rank);
   waiting = 1;

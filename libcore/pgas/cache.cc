@@ -381,6 +381,30 @@ void cache::forget(std::uint64_t offset, std::uint64_t bytes, bool gone) {
   if (gone) parts_.addresses->unmap(reinterpret_cast<std::byte*>(base_ + offset), bytes);
 }
 
+void cache::send_home(std::uint64_t offset, std::uint64_t bytes) {
+  const std::uint64_t last = (offset + bytes - 1) >> shift_;
+  for (std::uint64_t b = offset >> shift_; b <= last; ++b) {
+    const std::uint32_t id = table_[b];
+    if (id < first_slot || (slots_[id].state & is_cache) == 0) continue;
+    slot& s = slots_[id];
+    if ((s.state & fetching) != 0) finish();  // what is on its way here would land on what is fetched next
+    if ((s.state & storing) != 0) settle();
+    const std::uint64_t begin = std::max(b << shift_, offset) & mask_;
+    const std::uint64_t end = std::min(offset + bytes - (b << shift_), block_);
+    const interval gone{static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
+    if (!s.dirty.empty()) {
+      for (const interval& part : s.dirty) {
+        const interval both{std::max(part.begin, gone.begin), std::min(part.end, gone.end)};
+        if (both.begin < both.end) put_home(id, both);
+      }
+      s.dirty.remove(gone);
+      if (s.dirty.empty()) std::erase(dirty_, id);
+    }
+    s.valid.remove(gone);
+  }
+  settle();
+}
+
 void cache::unmatched(std::uintptr_t at, std::size_t bytes, access how) const {
   const std::string what = "a checkin of " + described(at, bytes, how) + " matches no checkout";
   if (const checkout_key* other = held_.at(at); other != nullptr) {

@@ -123,6 +123,10 @@ class cache {
   /// the addresses too.
   void forget(std::uint64_t offset, std::uint64_t bytes, bool gone);
 
+  /// [OFFSET, OFFSET + BYTES) of the view is about to be changed at its homes: what is dirty of it goes there, complete
+  /// when this returns, and nothing of it is valid any more. No checkout of it is held.
+  void send_home(std::uint64_t offset, std::uint64_t bytes);
+
   [[nodiscard]] const held_checkouts& held() const noexcept { return held_; }
   [[nodiscard]] cache_counts& counts() noexcept { return counts_; }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C names: what the templates of the public headers call. A task that calls them twice may be in two processes, so
 // each call looks for its own worker's memory.
+#include <cstring>
+
 #include "libcore/base/log.hpp"
 #include "libcore/pgas/memory.hpp"
 #include "libcore/task/door.hpp"
 #include "tobi/detail/global.hpp"
+#include "tobi/detail/update.hpp"
 
 namespace tobi::detail {
 
@@ -42,6 +45,24 @@ bool tobi_readable(const void* at, std::size_t bytes) {
 void tobi_checkin(const void* at, std::size_t bytes, std::uint32_t how) {
   const base::indoors now;
   here().checkin(address(at), bytes, static_cast<pgas::access>(how));
+}
+void tobi_accumulate(void* to, const void* from, std::size_t count, std::uint32_t number) {
+  const base::indoors now;
+  here().accumulate(address(to), static_cast<const std::byte*>(from), count, static_cast<number_kind>(number),
+                    __builtin_return_address(0));
+}
+void tobi_accumulate_at(void* to, const std::size_t* places, const void* values, std::size_t count,
+                        std::uint32_t number) {
+  const base::indoors now;
+  here().accumulate_at(address(to), places, static_cast<const std::byte*>(values), count,
+                       static_cast<number_kind>(number), __builtin_return_address(0));
+}
+void tobi_update(void* at, std::uint32_t number, std::uint32_t how, const void* operand, const void* expected,
+                 void* old) {
+  const base::indoors now;
+  pgas::update what{static_cast<update_kind>(how), static_cast<number_kind>(number), 0, old};
+  std::memcpy(&what.expected, expected, pgas::bytes_of(what.number));
+  here().update_one(address(at), what, operand, __builtin_return_address(0));
 }
 void* tobi_global_allocate(std::size_t bytes) {
   const base::indoors now;

@@ -11,7 +11,8 @@
 
 namespace tobi::pgas {
 
-enum class access : std::uint32_t { read = 0, write = 1, read_write = 2 };
+/// `update`: no checkout, but what a watch is shown of an update (updates.hpp).
+enum class access : std::uint32_t { read = 0, write = 1, read_write = 2, update = 3 };
 
 struct checkout_key {
   std::uintptr_t at;
@@ -41,6 +42,13 @@ class held_checkouts {
   [[nodiscard]] const checkout_key* at(std::uintptr_t at) const noexcept {
     const auto all = std::span(room_).first(count_);
     const auto found = std::find_if(all.begin(), all.end(), [at](const checkout_key& k) { return k.at == at; });
+    return found == all.end() ? nullptr : &*found;
+  }
+  /// One of some of BYTES at AT; null: there is none.
+  [[nodiscard]] const checkout_key* overlapping(std::uintptr_t at, std::size_t bytes) const noexcept {
+    const auto all = std::span(room_).first(count_);
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [=](const checkout_key& k) { return k.at < at + bytes && at < k.at + k.bytes; });
     return found == all.end() ? nullptr : &*found;
   }
   [[nodiscard]] const checkout_key& newest() const noexcept { return room_[count_ - 1]; }

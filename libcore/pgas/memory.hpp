@@ -22,6 +22,7 @@
 #include "arch/context.hpp"
 #include "libcore/pgas/cache.hpp"
 #include "libcore/pgas/profile.hpp"
+#include "libcore/pgas/updates.hpp"
 #include "libcore/pgas/watch.hpp"
 #include "libcore/task/coherence.hpp"
 
@@ -50,6 +51,7 @@ struct memory_parts {
   std::function<void*(std::size_t bytes, std::size_t alignment)> take;  // from the registered heap; null: no room
   std::function<void(void*)> give_back;
   std::uint64_t* epoch = nullptr;        // in the heap region, at the same offset everywhere
+  update_locks* locks = nullptr;         // likewise
   std::uint8_t* release_bell = nullptr;  // likewise: set by thieves
   shown_checkouts* shown = nullptr;      // likewise: what is checked out here, when somebody watches
   bool must_poll = false;                // the fabric stands still unless it is polled
@@ -106,6 +108,15 @@ class memory final : public base::coherence {
     if (cache_.held().empty()) tobi_hot.doorbell = usual_bell_;
     serve();
   }
+
+  // --- updates (libcore/pgas/memory_updates.cc); PLACE in the program asks for them -----------------------
+  /// Adds COUNT numbers at FROM to those at AT.
+  void accumulate(std::uintptr_t at, const std::byte* from, std::size_t count, number_kind number, const void* place);
+  /// Adds value i to the number PLACES[i] from AT on.
+  void accumulate_at(std::uintptr_t at, const std::size_t* places, const std::byte* values, std::size_t count,
+                     number_kind number, const void* place);
+  /// Updates one number; WHAT.old takes what it was.
+  void update_one(std::uintptr_t at, const update& what, const void* operand, const void* place);
 
   // --- allocation; sizes in bytes -----------------------------------------------------------------------
   /// In this worker's heap. Fatal when it is full.
@@ -167,6 +178,8 @@ class memory final : public base::coherence {
   void first_use();
   void checkout_watched(std::uintptr_t at, std::size_t bytes, access how, bool wait, const void* place);
   void checkin_watched(std::uintptr_t at, std::size_t bytes, access how);
+  void prepare_update(std::uintptr_t at, std::size_t bytes, std::size_t each, const char* call, home_run& known);
+  [[nodiscard]] updates& at_homes();
   void write_back();
   void answer_request() noexcept;
   void serve_slowly() noexcept;
@@ -178,6 +191,7 @@ class memory final : public base::coherence {
   memory_parts parts_;
   std::unique_ptr<phase_clock> clock_;
   cache cache_;
+  std::unique_ptr<updates> updates_;  // made by the first one
   std::uint64_t epoch_ = 0;
   std::uint64_t promised_ = 0;  // the latest epoch that a ticket names
   std::vector<bool> slots_;     // of collective allocations; true: taken

@@ -16,10 +16,13 @@ namespace tobi::pgas {
 namespace {
 
 constexpr std::uint64_t reads = static_cast<std::uint64_t>(access::read);
+constexpr std::uint64_t updates_it = static_cast<std::uint64_t>(access::update);
 
 std::string described(const shown_checkout& c, int rank) {
-  return std::string(c.how == reads ? "reads " : "writes ") + std::to_string(c.end - c.begin) + " bytes on rank " +
-         std::to_string(rank) + " at " + name_of_place(c.place);
+  return std::string(c.how == reads        ? "reads "
+                     : c.how == updates_it ? "updates "
+                                           : "writes ") +
+         std::to_string(c.end - c.begin) + " bytes on rank " + std::to_string(rank) + " at " + name_of_place(c.place);
 }
 
 }  // namespace
@@ -62,7 +65,8 @@ void checkout_watch::begins(const checkout_key& k, const void* place) {
     net_.post();
     net_.wait();
     for (const shown_checkout& t : theirs) {
-      if (t.end <= mine.begin || mine.end <= t.begin || (t.how == reads && mine.how == reads)) continue;
+      if (t.end <= mine.begin || mine.end <= t.begin) continue;
+      if (t.how == mine.how && (mine.how == reads || mine.how == updates_it)) continue;  // made for each other
       // A slot is changed word by word: what was read may be of two checkouts. The second look is at one.
       shown_checkout again{};
       const auto slot = static_cast<std::uint64_t>(&t - theirs.data()) * sizeof t;

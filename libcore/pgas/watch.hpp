@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOBI_DEBUG_GLOBAL: each worker shows what it has checked out, and looks at what the others show. Two checkouts that
 // overlap at the same time, one of them for writing, are a data race, and are reported with both places in the program.
+// An update is shown as a checkout that no other update races with.
 //
 // A worker shows its checkout before it looks at the others', and takes it back before its checkin ends: of two that
 // overlap in time at least one sees the other. Races between checkouts that do not overlap in time are not seen.

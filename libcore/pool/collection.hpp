@@ -11,11 +11,13 @@
 
 #include "alloc/heap.hpp"
 #include "libcore/net/fabric.hpp"
+#include "libcore/pool/executed_tasks.hpp"
 #include "libcore/pool/giver.hpp"
 #include "libcore/pool/mail.hpp"
 #include "libcore/pool/message_thief.hpp"
 #include "libcore/pool/peers.hpp"
 #include "libcore/pool/queue.hpp"
+#include "libcore/pool/rebalancing.hpp"
 #include "libcore/pool/termination.hpp"
 #include "libcore/pool/thief.hpp"
 #include "libcore/sched/attendant.hpp"
@@ -69,6 +71,14 @@ class collection final : public tasks::attended, private mail::reader {
 
   /// What the next process() executes here: the tasks that were executed here, or those that were added here.
   void restore();
+
+  // --- rebalance(): job/collections.cc has what stands between -------------------------------------------
+  /// Ends the job where nothing was processed.
+  [[nodiscard]] std::unique_ptr<rebalancing> rebalance(const balance_options& how);
+  /// All have ended DONE, and what they did is WHAT.
+  void rebalanced(const rebalancing& done, const balance_statistics& what);
+  [[nodiscard]] const balance_statistics& balanced() const noexcept { return balanced_; }
+
   /// Nothing; the collection is as new.
   void clear();
 
@@ -91,9 +101,9 @@ class collection final : public tasks::attended, private mail::reader {
   void delivered(std::uint64_t count) override;
   void serve();
   void serve_at_times(std::uint64_t now) noexcept;
-  void execute();
+  [[nodiscard]] time_code execute();
   void keep(const std::byte* record);
-  void keep_for_restore();
+  void keep_executed(time_code took);
   void refuse_add() const;
   void make_thief();
   void start_attendant();
@@ -115,12 +125,14 @@ class collection final : public tasks::attended, private mail::reader {
   std::unique_ptr<tasks::attendant> attendant_;  // null: there are no thieves, or none can be let in
   tasks::fences fences_;
   state state_ = state::filling;
-  std::vector<std::byte> kept_;    // records that restore() gives back
+  executed_tasks executed_;        // what restore() gives back where it retains
+  std::vector<std::byte> kept_;    // records that it gives back where it does not
   std::vector<std::byte> record_;  // the task that is executed, aligned for any
   std::byte* now_ = nullptr;       // in record_
   std::vector<std::byte> added_;   // the task that is added
   std::uint64_t failure_ = 0;
   collection_statistics counted_;
+  balance_statistics balanced_;
 };
 
 }  // namespace tobi::pool

@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "tools/bench/apps/variant.hpp"
+#include "tools/bench/collection_runs.hpp"
+#include "tools/bench/hf/hf.hpp"
 #include "tools/bench/programs.hpp"
 #include "tools/bench/subcommands.hpp"
+#include "tools/bench/tce/tce.hpp"
 #include "tools/bench/trees.hpp"
 #include "tools/command_line.hpp"
 
@@ -105,9 +108,47 @@ void check_btc(const btc_options& o) {
   if (tasks > 9e18L) refuse("--depth and --iter make more tasks than 64 bits can count");
 }
 
+// Each worker notes what it has executed, and all of them what each task was found to be.
+void check_tasks(std::uint64_t tasks, const char* options) {
+  constexpr std::uint64_t most = 20'000'000;
+  if (tasks > most) refuse(fmt::format("{} make {} tasks; {} can be kept count of", options, tasks, most));
+}
+
+void complete_hf(hf_options& o, bool verify) {
+  if (std::isnan(o.threshold)) refuse("--threshold: nan is no number");
+  const bool beryllium = o.molecule == "be";
+  if (o.basis.empty()) o.basis = beryllium ? "6-31g" : "sto-3g";
+  if (!beryllium && o.basis != "sto-3g") refuse("--basis 6-31g is for --molecule be alone; choose sto-3g");
+  check_tasks(hf_tasks(o), "--atoms and --tile");
+  constexpr std::uint64_t most = 200'000'000;
+  const std::uint64_t kept = verify ? hf_reference_integrals(o) : 0;
+  if (kept > most) {
+    refuse(fmt::format("--verify: a serial program would keep {} integrals, and {} at most; choose fewer --atoms", kept,
+                       most));
+  }
+}
+
+void complete_tce(const tce_options& o) {
+  for (const auto* sizes : {&o.blocks, &o.inner}) {
+    const std::size_t values = std::accumulate(sizes->begin(), sizes->end(), std::size_t{0});
+    if (values > tce_values_most) {
+      refuse(fmt::format("--blocks and --inner: an index has {} values; {} is the most", values, tce_values_most));
+    }
+  }
+  check_tasks(tce_tasks(o), "--blocks, --inner and --tile");
+  if (const std::string why = load_tce(); !why.empty()) refuse(why);
+}
+
+void complete_collection(arguments& a) {
+  if (a.app == "hf") complete_hf(a.hf, a.verify);
+  if (a.app == "tce") complete_tce(a.tce);
+}
+
 // What needs more than one option to be checked, or is chosen by another one.
 void complete(arguments& a, const CLI::App& chosen) {
-  if (a.repeat == 0) a.repeat = a.what == arguments::kind::program ? 1 : 5;
+  const bool runs_once = a.what == arguments::kind::program || a.what == arguments::kind::collection;
+  if (a.repeat == 0) a.repeat = runs_once ? 1 : 5;
+  if (a.what == arguments::kind::collection) complete_collection(a);
   if (chosen.get_option_no_throw("--tree") != nullptr) complete_tree(a.tree);
   if (a.what != arguments::kind::program) return;
   if (a.app == "btc") check_btc(a.btc);
@@ -224,14 +265,17 @@ arguments parse(int argc, char** argv) {
   CLI::App app("The programs of the uni-address and continuation-stealing papers.", "tobi-bench");
   app.require_subcommand(1);
   add_programs(app, a);
+  add_hf(app, a);
+  add_tce(app, a);
   add_measures(app, a);
   const CLI::App& peers = add_peers(app, a);
   tobi_tools::parse(app, argc, argv, [&](const CLI::ParseError& e) { return what_is_wrong(app, peers, e); });
   const CLI::App& chosen = *(peers.parsed() ? peers : app).get_subcommands().front();
   a.app = chosen.get_name();
-  a.what = peers.parsed()                   ? arguments::kind::peers
-           : find_program(a.app) != nullptr ? arguments::kind::program
-                                            : arguments::kind::measure;
+  a.what = peers.parsed()                      ? arguments::kind::peers
+           : find_collection(a.app) != nullptr ? arguments::kind::collection
+           : find_program(a.app) != nullptr    ? arguments::kind::program
+                                               : arguments::kind::measure;
   complete(a, chosen);
   return a;
 }

@@ -2,12 +2,15 @@
 // What the user asked tobi-bench for. Parsed and checked before any process is forked.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tools/bench/apps/memory_program.hpp"
 #include "tools/bench/apps/tree.hpp"
 #include "tools/bench/apps/variant.hpp"
+#include "tools/bench/collection_schemes.hpp"
 
 namespace tobi_bench {
 
@@ -67,9 +70,30 @@ struct peers_options {
   std::string only;  // run this one peer and print its seconds (the child process of a measurement)
 };
 
-/// What is run, a program, a measurement or a comparison of peers, and how. Behind that, a struct for each subcommand.
+/// Of all programs over task collections.
+struct collection_options {
+  scheme how = scheme::steal_retentive;
+  int iterations = 20;  // behind iteration 0, at most
+};
+struct hf_options {
+  std::string molecule = "be";
+  std::string basis;  // empty: what is usual for the molecule
+  std::string layout = "chain";
+  int atoms = 80;
+  int tile = 12;
+  double threshold = 1e-10;
+};
+struct tce_options {
+  std::vector<std::size_t> blocks{24, 18, 10, 21};  // values of i, j, k and l in each spatial block
+  std::vector<std::size_t> inner{10, 12, 10, 10};   // of a and b
+  std::size_t tile = 10;                            // values of an index along a tile
+  std::uint64_t seed = 1;
+};
+
+/// What is run, a program, a measurement, a program over a collection or a comparison of peers, and how. Behind that, a
+/// struct for each subcommand.
 struct arguments {
-  enum class kind : std::uint8_t { program, measure, peers };
+  enum class kind : std::uint8_t { program, measure, collection, peers };
 
   std::string app;  // the subcommand's name
   kind what = kind::program;
@@ -97,6 +121,9 @@ struct arguments {
   space_options space;
   breakdown_options breakdown;
   ramp_options ramp;
+  collection_options collection;
+  hf_options hf;
+  tce_options tce;
   peers_options peers;
 };
 

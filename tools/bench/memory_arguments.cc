@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <string>
 
 #include "tools/bench/subcommands.hpp"
 
@@ -24,6 +25,15 @@ void graph_options_of(CLI::App& sub, graph_options& o, const char* leaf) {
   array_options_of(sub, o, leaf);
 }
 
+void change_option_of(CLI::App& sub, change_by& by) {
+  sub.add_option_function<std::string>(
+         "--by",
+         [&by](const std::string& name) { by = name == "accumulate" ? change_by::accumulate : change_by::checkout; },
+         "what changes a number that many tasks change: the one that checks it out, or each where it lies "
+         "(default: checkout)")
+      ->check(CLI::IsMember({"checkout", "accumulate"}));
+}
+
 }  // namespace
 
 void add_memory_programs(CLI::App& app, arguments& a, void (*run)(CLI::App&, arguments&)) {
@@ -36,6 +46,7 @@ void add_memory_programs(CLI::App& app, arguments& a, void (*run)(CLI::App&, arg
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(std::uint64_t{1}, many));
   array_options_of(*gups, a.gups, "updates that a task makes");
+  change_option_of(*gups, a.gups.by);
 
   CLI::App* stream = app.add_subcommand("stream", "copy, scale, add and triad on arrays in global memory");
   stream->add_option("--n", a.stream.n, "elements of an array, such as 10M")
@@ -45,7 +56,8 @@ void add_memory_programs(CLI::App& app, arguments& a, void (*run)(CLI::App&, arg
   array_options_of(*stream, a.stream, "elements of a leaf");
 
   CLI::App* histogram = app.add_subcommand("histogram", "degrees of an R-MAT graph in global memory");
-  graph_options_of(*histogram, a.graph, "edges of a leaf of the sort");
+  graph_options_of(*histogram, a.graph, "edges of a leaf");
+  change_option_of(*histogram, a.graph.by);
 
   CLI::App* pagerank = app.add_subcommand("pagerank", "PageRank on an R-MAT graph in global memory");
   graph_options_of(*pagerank, a.graph, "vertices of a leaf");

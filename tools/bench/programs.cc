@@ -17,6 +17,7 @@ answer found(const tree_count& t) { return {t.nodes, t}; }
 std::string describe_loop(const arguments& a) { return fmt::format("n={} k={} m={}us", a.loop.n, a.loop.k, a.loop.m); }
 json params_loop(const arguments& a) { return {{"n", a.loop.n}, {"k", a.loop.k}, {"m_us", a.loop.m}}; }
 
+const char* name_of(change_by by) { return by == change_by::accumulate ? "accumulate" : "checkout"; }
 const char* name_of(cilksort_shape s) { return s == cilksort_shape::original ? "original" : "pairs"; }
 
 std::string describe_tree(const arguments& a) {
@@ -208,11 +209,12 @@ const program programs[] = {
                 .phases = &elided::gups_program},
      .describe =
          [](const arguments& a) {
-           return fmt::format("n={} updates={} chunk={}", a.gups.n, a.gups.updates, a.gups.chunk);
+           return fmt::format("n={} updates={} chunk={} by={}", a.gups.n, a.gups.updates, a.gups.chunk,
+                              name_of(a.gups.by));
          },
      .params = [](const arguments& a) -> json {
        const gups_options& m = a.gups;
-       return {{"n", m.n}, {"updates", m.updates}, {"cutoff", m.cutoff}, {"chunk", m.chunk}};
+       return {{"n", m.n}, {"updates", m.updates}, {"cutoff", m.cutoff}, {"chunk", m.chunk}, {"by", name_of(m.by)}};
      },
      .done = [](const arguments& a, const answer&, std::string_view) -> work {
        return {real(a.gups.updates), "Mupdates/s"};
@@ -239,8 +241,13 @@ const program programs[] = {
      .elided = {.run = nullptr,
                 .prepare = [](const arguments& a) { elided::histogram_prepare(a.graph); },
                 .phases = &elided::histogram_program},
-     .describe = describe_graph,
-     .params = params_graph,
+     .describe = [](const arguments& a) { return describe_graph(a) + fmt::format(" by={}", name_of(a.graph.by)); },
+     .params =
+         [](const arguments& a) {
+           json graph = params_graph(a);
+           graph["by"] = name_of(a.graph.by);
+           return graph;
+         },
      .done = [](const arguments& a, const answer&, std::string_view) -> work {
        return {edges(a.graph), "Medges/s"};
      }},

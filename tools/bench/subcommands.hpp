@@ -19,4 +19,9 @@ void common_options(CLI::App& sub, arguments& a, const std::string& repeat, cons
 void add_memory_programs(CLI::App& app, arguments& a, void (*run)(CLI::App&, arguments&));
 void add_ramp(CLI::App& app, arguments& a);
 
+/// What each program over a task collection takes.
+void scheme_options_of(CLI::App& sub, arguments& a);
+void add_hf(CLI::App& app, arguments& a);
+void add_tce(CLI::App& app, arguments& a);
+
 }  // namespace tobi_bench

@@ -5,6 +5,7 @@
 #include "tobi/detail/standard.hpp"
 
 #if __cplusplus >= 202002L  // else what follows says nothing that the line above has not said
+#include "tobi/accumulate.hpp"
 #include "tobi/algorithm.hpp"
 #include "tobi/checkout.hpp"
 #include "tobi/error.hpp"

@@ -10,6 +10,10 @@
 
 namespace tobi_bench {
 
+/// What changes a number of global memory that other tasks change too: the one task that has it checked out, in a later
+/// step, or each task where it lies.
+enum class change_by : std::uint8_t { checkout, accumulate };
+
 /// How the arrays of a program are dealt and split.
 struct array_options {
   std::uint64_t cutoff = 0;  // elements of a leaf; 0: the program chooses
@@ -18,6 +22,7 @@ struct array_options {
 struct gups_options : array_options {
   std::uint64_t n = std::uint64_t{1} << 20;  // words of the table
   std::uint64_t updates = 0;                 // 0: four for each word
+  change_by by = change_by::checkout;
 };
 struct stream_options : array_options {
   std::uint64_t n = 2'000'000;  // elements of an array
@@ -27,7 +32,8 @@ struct graph_options : array_options {
   std::uint64_t scale = 16;   // 2^scale vertices
   std::uint64_t degree = 16;  // edges per vertex
   std::uint64_t seed = 1;
-  std::uint64_t iterations = 10;  // pagerank
+  std::uint64_t iterations = 10;       // pagerank
+  change_by by = change_by::checkout;  // histogram
 };
 
 /// What a phase found: a number, or the two words of a tree_count.

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Updates of numbers in global memory, where they lie: accumulate adds many, fetch_add and its like change one and
+// return what it was. Tasks that are not ordered may update the same numbers, and no update is lost. So contributions
+// are collected without a join: the tiles of a tensor contraction (HPDC'12, section 5), the bins of a histogram.
+//
+// Atomic are updates among each other, number by number, of one type. Between an update and any other access to the
+// same number (a checkout, load, store, or update as another type) there is the order of spawns and joins, or it is a
+// data race as between two checkouts. A sum of floating-point numbers depends on the order of its terms, so it may
+// differ in its last digits from run to run.
+//
+// An update is at the number's home when the call returns. Others see it behind the next join or barrier that orders
+// them, as they see what was written. An update orders nothing else. The caller's cache keeps nothing of what it has
+// updated: what it had written there goes home before, and its next checkout fetches. A checkout of the same bytes
+// that this worker holds meanwhile is an error.
+//
+// Numbers are float, double, and integers of 32 and 64 bits, which wrap around. They are aligned to their size.
+//
+// Cost. 64-bit integers are changed by the fabric's fetch-and-add and compare-and-swap, many at once: one round trip
+// for all numbers of a call, or one per try of a minimum or a maximum. All others are changed under one of the locks of
+// their home, 16 KiB at a time: two round trips, where chains work, for up to 16 such pieces. On memory of the same
+// node it is an instruction per 64-bit integer, and else two per piece. That pays for a single floating-point number
+// what a loop of compare-and-swap costs, and for a tile one lock instead of a compare-and-swap per element.
+//
+// None migrates the caller. They work in tasks, in tasks of a collection, and outside of tasks. An error ends the job
+// with one sentence: memory that is not global or was freed, a number that is not aligned, a checkout that is held
+// there.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "tobi/detail/update.hpp"
+#include "tobi/global_ptr.hpp"
+
+namespace tobi {
+#ifdef TOBI_ELIDE
+inline namespace elided {
+#endif
+
+/// Adds from[i] to to[i], for N numbers. FROM is this task's own memory, or checked out. They may lie in several
+/// blocks, and on several workers.
+/// @code
+/// const auto bins = tobi::allocate_all<long>(4);
+/// const long third = tobi::run([=] {
+///   tobi::fill(bins, 0L);
+///   tobi::parallel_for(0, 100, 1, [=](int) {
+///     const std::array<long, 4> found{1, 2, 3, 4};
+///     tobi::accumulate(bins.data(), found.data(), found.size());
+///   });
+///   return tobi::load(bins[2]);
+/// });
+/// if (rt.rank() == 0) std::printf("%ld\n", third);  // prints 300
+/// @endcode
+template <detail::updated_number T>
+void accumulate(global_ptr<T> to, const std::type_identity_t<T>* from, std::size_t n) {
+  if (n != 0) update_calls::accumulate(to.raw(), from, n);
+}
+/// Adds FROM to TO, number by number. Throws std::invalid_argument where their lengths differ.
+template <detail::updated_number T>
+void accumulate(global_span<T> to, std::type_identity_t<std::span<const T>> from) {
+  if (to.size() != from.size()) {
+    throw std::invalid_argument("tobi::accumulate was given " + std::to_string(from.size()) + " numbers to add to " +
+                                std::to_string(to.size()) + "; give it as many");
+  }
+  accumulate(to.data(), from.data(), from.size());
+}
+/// Adds values[i] to to[places[i]], for all i. A place may come several times. Throws std::invalid_argument where there
+/// are not as many values as places, and std::out_of_range for a place that TO does not have; then nothing is added.
+template <detail::updated_number T>
+void accumulate_at(global_span<T> to, std::span<const std::size_t> places,
+                   std::type_identity_t<std::span<const T>> values) {
+  if (places.size() != values.size()) {
+    throw std::invalid_argument("tobi::accumulate_at was given " + std::to_string(values.size()) + " numbers for " +
+                                std::to_string(places.size()) + " places; give it as many");
+  }
+  for (const std::size_t place : places) {
+    if (place < to.size()) continue;
+    throw std::out_of_range("tobi::accumulate_at was given place " + std::to_string(place) + " of " +
+                            std::to_string(to.size()) + " numbers");
+  }
+  if (places.empty()) return;
+  update_calls::accumulate_at(to.data().raw(), places.data(), values.data(), places.size());
+}
+
+/// Adds OPERAND to the number at AT. Returns what it was.
+/// @code
+/// const auto next = tobi::allocate_all<long>(1);
+/// const long drawn = tobi::run([=] {
+///   tobi::store(next.data(), 0L);
+///   tobi::parallel_for(0, 10, 1, [=](int) { tobi::fetch_add(next.data(), 1); });
+///   return tobi::fetch_add(next.data(), 0);
+/// });
+/// if (rt.rank() == 0) std::printf("%ld\n", drawn);  // prints 10
+/// @endcode
+template <detail::updated_number T>
+T fetch_add(global_ptr<T> at, std::type_identity_t<T> operand) {
+  return update_calls::update<detail::update_kind::add>(at.raw(), operand, T{});
+}
+/// Stores OPERAND where it is less than the number at AT. Returns what that was. A NaN is never stored.
+template <detail::updated_number T>
+T fetch_min(global_ptr<T> at, std::type_identity_t<T> operand) {
+  return update_calls::update<detail::update_kind::min>(at.raw(), operand, T{});
+}
+/// Stores OPERAND where it is greater than the number at AT. Returns what that was. A NaN is never stored.
+template <detail::updated_number T>
+T fetch_max(global_ptr<T> at, std::type_identity_t<T> operand) {
+  return update_calls::update<detail::update_kind::max>(at.raw(), operand, T{});
+}
+/// Stores DESIRED where the integer at AT is EXPECTED. Returns what it was, so it has stored where that is EXPECTED.
+template <detail::updated_integer T>
+T compare_and_swap(global_ptr<T> at, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
+  return update_calls::update<detail::update_kind::compare_swap>(at.raw(), desired, expected);
+}
+
+#ifdef TOBI_ELIDE
+}  // namespace elided
+#endif
+}  // namespace tobi

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Updates, as the cache and the program see them: what this worker has of the numbers goes home before, and it keeps
+// nothing that they make old. So a dirty byte never comes home behind an update that was made after it here. That none
+// does of another worker follows from the fences: a task that may update has acquired what the other one has released.
+#include <cstdio>
+#include <string>
+
+#include "libcore/base/log.hpp"
+#include "libcore/pgas/memory.hpp"
+
+namespace tobi::pgas {
+
+namespace {
+
+const char* name_of(update_kind how) noexcept {
+  switch (how) {
+    case update_kind::add:
+      return "tobi::fetch_add";
+    case update_kind::min:
+      return "tobi::fetch_min";
+    case update_kind::max:
+      return "tobi::fetch_max";
+    case update_kind::compare_swap:
+      break;
+  }
+  return "tobi::compare_and_swap";
+}
+
+std::string described(const char* call, std::uintptr_t at, std::size_t bytes) {
+  char address[32];
+  std::snprintf(address, sizeof address, "%#zx", static_cast<std::size_t>(at));
+  return std::string(call) + " of " + std::to_string(bytes) + " bytes at " + address;
+}
+
+}  // namespace
+
+updates& memory::at_homes() {
+  if (updates_ == nullptr) {
+    update_parts parts;
+    parts.net = &parts_.caching.net->net();
+    parts.where = parts_.caching.where;
+    parts.locks = static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(parts_.locks) - parts_.caching.own_region);
+    parts.region_here = [this](int rank) {
+      return rank == parts_.caching.rank ? parts_.caching.own_region : parts_.caching.region_here(rank);
+    };
+    parts.take = [this](std::size_t bytes) { return static_cast<std::byte*>(parts_.take(bytes, 64)); };
+    updates_ = std::make_unique<updates>(parts);
+  }
+  return *updates_;
+}
+
+// Fatal where [AT, AT + BYTES) is no global memory that may be updated as numbers of EACH bytes. KNOWN: the run of
+// homes that the last call has found, or nothing.
+void memory::prepare_update(std::uintptr_t at, std::size_t bytes, std::size_t each, const char* call, home_run& known) {
+  const std::uint64_t offset = at - reinterpret_cast<std::uintptr_t>(parts_.caching.addresses->base());
+  const std::uint64_t view = parts_.caching.addresses->bytes();
+  if (offset >= view || bytes > view - offset) {
+    base::fatal(described(call, at, bytes) + " names memory that is not global.");
+  }
+  for (std::uint64_t a = offset; a < offset + bytes; a = known.begin + known.bytes) {
+    if (a - known.begin < known.bytes) continue;
+    known = parts_.caching.where->find(a);
+    if (known.rank < 0) base::fatal(described(call, at, bytes) + " names memory that was freed, or never allocated.");
+  }
+  if (at % each != 0) {
+    base::fatal(described(call, at, bytes) +
+                " names numbers that are not aligned to their size; give it an address that is a multiple of " +
+                std::to_string(each) + ".");
+  }
+  if (const checkout_key* held = cache_.held().overlapping(at, bytes); held != nullptr) {
+    base::fatal(described(call, at, bytes) + " overlaps a checkout of " + std::to_string(held->bytes) +
+                " bytes that this task holds; check it in before.");
+  }
+  cache_.send_home(offset, bytes);
+}
+
+void memory::accumulate(std::uintptr_t at, const std::byte* from, std::size_t count, number_kind number,
+                        const void* place) {
+  if (!used) first_use();
+  const entered now(*this, global_phase::checkin);
+  const std::size_t each = bytes_of(number);
+  // A product that no word holds is more than there is.
+  const std::size_t bytes = count > ~std::size_t{0} / each ? ~std::size_t{0} : count * each;
+  home_run known;
+  prepare_update(at, bytes, each, "tobi::accumulate", known);
+  const checkout_key shown{at, bytes, access::update};
+  if (watch_ != nullptr) watch_->begins(shown, place);
+  at_homes().add(offset_of(reinterpret_cast<const void*>(at)), from, bytes, number);
+  if (watch_ != nullptr) watch_->ends(shown);
+  serve();
+}
+
+void memory::accumulate_at(std::uintptr_t at, const std::size_t* places, const std::byte* values, std::size_t count,
+                           number_kind number, const void* place) {
+  if (!used) first_use();
+  const entered now(*this, global_phase::checkin);
+  const std::size_t each = bytes_of(number);
+  home_run known;
+  for (std::size_t i = 0; i < count; ++i) {
+    prepare_update(at + places[i] * each, each, each, "tobi::accumulate_at", known);
+  }
+  const std::uint64_t first = offset_of(reinterpret_cast<const void*>(at));
+  if (watch_ == nullptr) {
+    at_homes().add_at(first, places, values, count, number);
+  } else {
+    // One by one: what lies between the places is nobody's affair here.
+    for (std::size_t i = 0; i < count; ++i) {
+      const checkout_key shown{at + places[i] * each, each, access::update};
+      watch_->begins(shown, place);
+      at_homes().add_at(first, places + i, values + i * each, 1, number);
+      watch_->ends(shown);
+    }
+  }
+  serve();
+}
+
+void memory::update_one(std::uintptr_t at, const update& what, const void* operand, const void* place) {
+  if (!used) first_use();
+  const entered now(*this, global_phase::checkin);
+  const std::size_t each = bytes_of(what.number);
+  home_run known;
+  prepare_update(at, each, each, name_of(what.how), known);
+  const checkout_key shown{at, each, access::update};
+  if (watch_ != nullptr) watch_->begins(shown, place);
+  at_homes().one(offset_of(reinterpret_cast<const void*>(at)), what, operand);
+  if (watch_ != nullptr) watch_->ends(shown);
+  serve();
+}
+
+}  // namespace tobi::pgas

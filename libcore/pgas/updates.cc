@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libcore/pgas/updates.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "libcore/base/log.hpp"
+
+namespace tobi::pgas {
+
+using transports::op;
+
+namespace {
+
+constexpr std::size_t lots_most = 16;     // of a round
+constexpr std::size_t words_most = 1024;  // noted before they are posted
+
+}  // namespace
+
+// Registered memory of this worker for what is on the way.
+struct updates::staging {
+  std::uint64_t found[lots_most];  // what the locks were
+  std::uint64_t unread;            // what nobody looks at
+  std::uint64_t word;
+  alignas(64) std::byte lots[lots_most][update_locks::lot_bytes];
+};
+
+updates::updates(const update_parts& parts) : parts_(parts), batch_(*parts.net) {}
+
+updates::finder::place updates::finder::operator()(std::uint64_t at) {
+  if (at - run_.begin >= run_.bytes) {
+    run_ = of_.parts_.where->find(at);
+    if (run_.rank < 0) {
+      run_.bytes = 0;
+      return {-1, 0, 0, nullptr};
+    }
+    region_ = of_.parts_.region_here(run_.rank);
+  }
+  const std::uint64_t into = at - run_.begin;
+  return {run_.rank, run_.home + into, run_.bytes - into, region_};
+}
+
+updates::staging& updates::staged() {
+  if (staging_ == nullptr) {
+    std::byte* const at = parts_.take(sizeof(staging));
+    if (at == nullptr) {
+      base::fatal("out of global memory: the registered heap has no room for the " +
+                  std::to_string(sizeof(staging) / 1024) +
+                  " KiB that updates of other workers' numbers need; raise TOBI_HEAP_SIZE.");
+    }
+    staging_ = new (at) staging;
+  }
+  return *staging_;
+}
+
+void updates::add(std::uint64_t at, const std::byte* from, std::size_t bytes, number_kind number) {
+  finder find(*this);
+  if (!is_word(number)) {
+    const update what{update_kind::add, number};
+    split(find, at, from, bytes, what);
+    finish_lots(what);
+    return;
+  }
+  for (std::size_t done = 0; done < bytes; done += sizeof(std::uint64_t)) {
+    std::uint64_t operand;
+    std::memcpy(&operand, from + done, sizeof operand);
+    if (operand != 0) add_word(find(at + done), operand);
+  }
+  finish_words();
+}
+
+void updates::add_at(std::uint64_t at, const std::size_t* places, const std::byte* values, std::size_t count,
+                     number_kind number) {
+  finder find(*this);
+  const std::size_t each = bytes_of(number);
+  const update what{update_kind::add, number};
+  if (!is_word(number)) {
+    for (std::size_t i = 0; i < count; ++i) split(find, at + places[i] * each, values + i * each, each, what);
+    finish_lots(what);
+    return;
+  }
+  // An atomic waits for its line, and the next one for it: so lines are asked for some atomics before.
+  std::array<finder::place, 32> found;
+  for (std::size_t first = 0; first < count; first += found.size()) {
+    const std::size_t n = std::min(found.size(), count - first);
+    for (std::size_t i = 0; i < n; ++i) {
+      found[i] = find(at + places[first + i] * each);
+      if (by_cpu(found[i])) __builtin_prefetch(found[i].region + found[i].home, 1);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      std::uint64_t operand;
+      std::memcpy(&operand, values + (first + i) * each, sizeof operand);
+      if (operand != 0) add_word(found[i], operand);
+    }
+  }
+  finish_words();
+}
+
+void updates::one(std::uint64_t at, const update& what, const void* operand) {
+  finder find(*this);
+  if (!is_word(what.number)) {
+    split(find, at, static_cast<const std::byte*>(operand), bytes_of(what.number), what);
+    finish_lots(what);
+    return;
+  }
+  std::uint64_t by;
+  std::memcpy(&by, operand, sizeof by);
+  const std::uint64_t old = change_word(find(at), what, by);
+  std::memcpy(what.old, &old, sizeof old);
+}
+
+// --- words ----------------------------------------------------------------------------------------------
+
+// Relaxed: an update orders nothing else. What says to others that it was made is a release of its own.
+void updates::add_word(const finder::place& p, std::uint64_t operand) {
+  if (by_cpu(p)) {
+    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(p.region + p.home)).fetch_add(operand, std::memory_order_relaxed);
+    return;
+  }
+  batch_.fetch_add(p.rank, p.home, operand, &staged().unread);
+  if (++noted_ < words_most) return;
+  batch_.post();
+  noted_ = 0;
+}
+
+void updates::finish_words() {
+  if (noted_ != 0) batch_.post();
+  noted_ = 0;
+  batch_.wait();
+}
+
+std::uint64_t updates::change_word(const finder::place& p, const update& what, std::uint64_t operand) {
+  std::uint64_t* const here = by_cpu(p) ? reinterpret_cast<std::uint64_t*>(p.region + p.home) : nullptr;
+  std::uint64_t& word = here != nullptr ? *here : staged().word;
+  const auto add = [&](std::uint64_t by) {
+    if (here != nullptr) return std::atomic_ref(word).fetch_add(by, std::memory_order_relaxed);
+    batch_.fetch_add(p.rank, p.home, by, &word);
+    batch_.post();
+    batch_.wait();
+    return word;
+  };
+  // What the word was, EXPECTED where it has become DESIRED.
+  const auto swap = [&](std::uint64_t expected, std::uint64_t desired) {
+    if (here != nullptr) {
+      std::atomic_ref(word).compare_exchange_strong(expected, desired, std::memory_order_relaxed);
+      return expected;
+    }
+    batch_.compare_swap(p.rank, p.home, expected, desired, &word);
+    batch_.post();
+    batch_.wait();
+    return word;
+  };
+  if (what.how == update_kind::add) return add(operand);
+  if (what.how == update_kind::compare_swap) return swap(what.expected, operand);
+  // An atomic tells what the word is, not a get: some fabrics have the two pass each other.
+  for (std::uint64_t old = add(0);;) {
+    std::uint64_t next = old;
+    update{what.how, what.number}.apply(reinterpret_cast<std::byte*>(&next), reinterpret_cast<std::byte*>(&operand),
+                                        sizeof next);
+    if (next == old) return old;
+    const std::uint64_t found = swap(old, next);
+    if (found == old) return old;
+    old = found;
+  }
+}
+
+// --- lots under locks -----------------------------------------------------------------------------------
+
+void updates::split(finder& find, std::uint64_t at, const std::byte* from, std::size_t bytes, const update& what) {
+  const std::uint64_t put_max = parts_.net->transport().caps().put_max;
+  while (bytes != 0) {
+    const finder::place p = find(at);
+    std::uint64_t most = std::min(p.left, update_locks::lot_bytes - p.home % update_locks::lot_bytes);
+    if (put_max != 0) most = std::min(most, put_max / sizeof(double) * sizeof(double));
+    const std::size_t n = std::min<std::size_t>(bytes, most);
+    lot l{p.rank, p.home, p.region == nullptr ? nullptr : p.region + p.home, from, n, nullptr, nullptr};
+    if (by_cpu(p)) {
+      under_lock(p.region, l, what);
+    } else {
+      l.staged = staged().lots[lots_.size()];
+      l.found = &staged().found[lots_.size()];
+      lots_.push_back(l);
+      if (lots_.size() == lots_most) finish_lots(what);
+    }
+    at += n;
+    from += n;
+    bytes -= n;
+  }
+}
+
+void updates::under_lock(std::byte* region, const lot& l, const update& what) {
+  const std::atomic_ref lock(*reinterpret_cast<std::uint64_t*>(region + lock_of(l)));
+  for (unsigned spins = 0;; parts_.net->wait(spins)) {
+    // A look first: a swap that fails takes the line from the one that holds the lock.
+    if (lock.load(std::memory_order_relaxed) != 0) continue;
+    std::uint64_t free = 0;
+    // Acquire: the numbers as the last one has left them.
+    if (lock.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) break;
+  }
+  what.apply(l.here, l.from, l.bytes);
+  // Not a store: a swap of a device that fails may write what it has read.
+  lock.fetch_sub(1, std::memory_order_release);
+}
+
+// Rounds, until all lots are done (U3).
+void updates::finish_lots(const update& what) {
+  for (unsigned spins = 0; !lots_.empty();) {
+    const std::size_t before = lots_.size();
+    try_locks();
+    move(what);
+    if (lots_.size() == before) {
+      parts_.net->wait(spins);
+    } else {
+      spins = 0;
+    }
+  }
+  batch_.wait();
+}
+
+// Each lot's lock is asked for, and behind it, in the same chain, what is to be changed.
+void updates::try_locks() {
+  tasks::fabric& net = *parts_.net;
+  const bool chains = net.chains(2);
+  for (const lot& l : lots_) {
+    const op lock = op::cas(net.heap(l.rank), lock_of(l), 0, 1, l.found);
+    if (chains && l.here == nullptr) {
+      batch_.post_in_order(l.rank, std::array{lock.guarding(), op::get(net.heap(l.rank), l.home, l.staged, l.bytes)});
+    } else {
+      batch_.compare_swap(l.rank, lock_of(l), 0, 1, l.found);
+    }
+  }
+  batch_.post();
+  batch_.wait();
+  if (chains) return;
+  for (const lot& l : lots_) {
+    if (*l.found == 0 && l.here == nullptr) batch_.get(l.rank, l.home, l.staged, l.bytes);
+  }
+  batch_.post();
+  batch_.wait();
+}
+
+// Those whose locks were free are changed, sent home, and given up.
+void updates::move(const update& what) {
+  tasks::fabric& net = *parts_.net;
+  const bool chains = net.chains(2);
+  std::uint64_t* const unread = &staged().unread;
+  const auto give_up = [&](const lot& l) { return op::add(net.heap(l.rank), lock_of(l), ~std::uint64_t{0}, unread); };
+  const auto mine = std::partition(lots_.begin(), lots_.end(), [](const lot& l) { return *l.found != 0; });
+  // Mapped numbers are loaded behind the lock that the fabric has brought, and stored before it takes it away.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (auto l = mine; l != lots_.end(); ++l) {
+    what.apply(l->here != nullptr ? l->here : l->staged, l->from, l->bytes);
+    if (l->here != nullptr) continue;
+    const op put = op::put(net.heap(l->rank), l->home, l->staged, l->bytes);
+    if (chains) {
+      batch_.post_in_order(l->rank, std::array{put, give_up(*l)});
+    } else {
+      batch_.put(l->rank, l->home, l->staged, l->bytes);
+    }
+  }
+  batch_.post();
+  batch_.wait();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (auto l = mine; l != lots_.end(); ++l) {
+    if (chains && l->here == nullptr) continue;
+    const op one = give_up(*l);
+    batch_.post_in_order(l->rank, {&one, 1});
+  }
+  lots_.erase(mine, lots_.end());
+}
+
+}  // namespace tobi::pgas

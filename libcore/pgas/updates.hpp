@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Updates of numbers at their homes (tobi/accumulate.hpp). What this worker has in its cache is the memory's affair.
+//
+// U1. A number of one kind is changed in one way. Integers of 64 bits are words that atomics change: the CPU's on
+//     mapped memory where these and the fabric's exclude each other, else the fabric's, on this worker's own words too.
+//     All others are changed under a lock, by loads and stores on mapped memory and by a get and a put elsewhere.
+// U2. The lock of a number is a word at its home, which the number's offset there names. It too is a word that atomics
+//     change. It is held within one call, by a worker that needs nothing but the fabric until it gives it up: no lock
+//     of another worker, no release. So nobody waits in a circle.
+// U3. A worker tries for all locks of a round at once, keeps those that it gets, and has given them up before it tries
+//     for the others. Two numbers of a round that have one lock are updated in two rounds.
+//
+// Why not an active message, which would take one round trip and no lock: its target must poll, which a target that
+// computes does not, and a fabric with RMA of its own has it wait for the target's processor. Why not a loop of
+// compare-and-swap per number: a fabric executes one atomic at a time, where a put brings a thousand numbers. A single
+// number costs the same in both ways: a get behind the lock in one chain, and a put before it is given up in another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "libcore/net/batch.hpp"
+#include "libcore/pgas/homes.hpp"
+#include "libcore/pgas/numbers.hpp"
+
+namespace tobi::pgas {
+
+/// In each worker's heap region, at the same offset. 0: free; 1: held.
+struct update_locks {
+  static constexpr std::uint64_t count = 64;
+  static constexpr std::uint64_t lot_bytes = 16 * 1024;  // of a home, which one lock is for
+  struct alignas(64) lock {
+    std::uint64_t word;
+  };
+  lock all[count];
+
+  /// The lock of what is at OFFSET of a worker's region, as an offset in this structure.
+  [[nodiscard]] static constexpr std::uint64_t offset_of(std::uint64_t offset) noexcept {
+    return offset / lot_bytes % count * sizeof(lock);
+  }
+};
+
+struct update_parts {
+  tasks::fabric* net = nullptr;
+  const homes* where = nullptr;
+  std::uint64_t locks = 0;  // offset of every worker's update_locks in its region
+  /// The heap region of a rank in this process's addresses, or null.
+  std::function<std::byte*(int)> region_here;
+  /// Registered memory, aligned to 64 bytes; null: there is none.
+  std::function<std::byte*(std::size_t)> take;
+};
+
+class updates {
+ public:
+  explicit updates(const update_parts& parts);
+
+  /// Where a number is. Kept by a call, and not beyond: memory is freed between calls.
+  class finder {
+   public:
+    explicit finder(updates& of) noexcept : of_(of) {}
+    struct place {
+      int rank;            // -1: there is no such memory
+      std::uint64_t home;  // offset in its region
+      std::uint64_t left;  // bytes until its run of homes ends
+      std::byte* region;   // mapped here, or null
+    };
+    /// AT: offset in the view.
+    [[nodiscard]] place operator()(std::uint64_t at);
+
+   private:
+    updates& of_;
+    home_run run_{};
+    std::byte* region_ = nullptr;
+  };
+
+  /// Adds BYTES of numbers at FROM to those at AT of the view, which exist. Complete when it returns.
+  void add(std::uint64_t at, const std::byte* from, std::size_t bytes, number_kind number);
+  /// Adds value i to the number PLACES[i] from AT on, which exists.
+  void add_at(std::uint64_t at, const std::size_t* places, const std::byte* values, std::size_t count,
+              number_kind number);
+  /// Updates one number by OPERAND; WHAT.old takes what it was.
+  void one(std::uint64_t at, const update& what, const void* operand);
+
+ private:
+  // A part of an update under one lock.
+  struct lot {
+    int rank;
+    std::uint64_t home;
+    std::byte* here;  // mapped, or null
+    const std::byte* from;
+    std::size_t bytes;
+    std::byte* staged;     // of registered memory, where it is not mapped
+    std::uint64_t* found;  // what the lock was
+  };
+  struct staging;
+
+  [[nodiscard]] bool by_cpu(const finder::place& p) const noexcept {
+    return p.region != nullptr && parts_.net->host_atomics();
+  }
+  [[nodiscard]] staging& staged();
+  void add_word(const finder::place& p, std::uint64_t operand);
+  void finish_words();
+  [[nodiscard]] std::uint64_t change_word(const finder::place& p, const update& what, std::uint64_t operand);
+  void split(finder& find, std::uint64_t at, const std::byte* from, std::size_t bytes, const update& what);
+  void under_lock(std::byte* region, const lot& l, const update& what);
+  void finish_lots(const update& what);
+  void try_locks();
+  void move(const update& what);
+  [[nodiscard]] std::uint64_t lock_of(const lot& l) const noexcept {
+    return parts_.locks + update_locks::offset_of(l.home);
+  }
+
+  update_parts parts_;
+  tasks::batch batch_;
+  staging* staging_ = nullptr;
+  std::size_t noted_ = 0;  // words, that were not posted
+  std::vector<lot> lots_;  // that wait for their locks
+};
+
+}  // namespace tobi::pgas

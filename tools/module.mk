@@ -9,6 +9,7 @@ bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/programs.c
                    tools/bench/memory_arguments.cc tools/bench/ramp_arguments.cc tools/bench/collection_arguments.cc \
                    tools/bench/collection_runs.cc tools/bench/collection_report.cc tools/bench/collection_schemes.cc tools/bench/collection_log.cc \
                    tools/bench/hf/hf.cc tools/bench/hf/molecule.cc tools/bench/hf/integrals.cc tools/bench/hf/scf.cc tools/bench/hf/reference.cc \
+                   tools/bench/tce/tce.cc tools/bench/tce/tensor.cc tools/bench/tce/reference.cc tools/bench/tce/blas.cc \
                    tools/bench/peers/openmp.cc $(if $(HAVE_tbb),tools/bench/peers/onetbb.cc) $(bench_apps)
 perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc \
                    tools/perf/transport_lane.cc tools/perf/raw.cc tools/perf/raw_shm.cc $(if $(HAVE_ofi),tools/perf/raw_ofi.cc) $(if $(HAVE_verbs),tools/perf/raw_verbs.cc)
@@ -21,7 +22,7 @@ flags_tools_bench_peers := -fopenmp
 flags_tools_bench_hf    := -isystem $(shell pkg-config --variable=prefix eigen3 2>/dev/null || echo /usr)/include/eigen3
 # Units that include the same long headers (CLI11, nlohmann's) are compiled as one: reading these headers is most of their time.
 # What reads arguments and prints runs once, and its templates take long to compile at -O3; what measures stays.
-apart  := tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/progress.cc tools/bench/peers/% tools/bench/apps/% tools/bench/hf/% \
+apart  := tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/progress.cc tools/bench/peers/% tools/bench/apps/% tools/bench/hf/% tools/bench/tce/% \
           tools/bench/collection_schemes.cc tools/bench/collection_log.cc tools/plot/% \
           tools/perf/raw% tools/conform/%
 timers := tools/bench/run.cc tools/bench/programs.cc tools/bench/measures.cc tools/bench/space.cc tools/bench/breakdown.cc tools/bench/ramp.cc \

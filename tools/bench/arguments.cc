@@ -13,6 +13,7 @@
 #include "tools/bench/hf/hf.hpp"
 #include "tools/bench/programs.hpp"
 #include "tools/bench/subcommands.hpp"
+#include "tools/bench/tce/tce.hpp"
 #include "tools/bench/trees.hpp"
 #include "tools/command_line.hpp"
 
@@ -127,8 +128,20 @@ void complete_hf(hf_options& o, bool verify) {
   }
 }
 
+void complete_tce(const tce_options& o) {
+  for (const auto* sizes : {&o.blocks, &o.inner}) {
+    const std::size_t values = std::accumulate(sizes->begin(), sizes->end(), std::size_t{0});
+    if (values > tce_values_most) {
+      refuse(fmt::format("--blocks and --inner: an index has {} values; {} is the most", values, tce_values_most));
+    }
+  }
+  check_tasks(tce_tasks(o), "--blocks, --inner and --tile");
+  if (const std::string why = load_tce(); !why.empty()) refuse(why);
+}
+
 void complete_collection(arguments& a) {
   if (a.app == "hf") complete_hf(a.hf, a.verify);
+  if (a.app == "tce") complete_tce(a.tce);
 }
 
 // What needs more than one option to be checked, or is chosen by another one.
@@ -253,6 +266,7 @@ arguments parse(int argc, char** argv) {
   app.require_subcommand(1);
   add_programs(app, a);
   add_hf(app, a);
+  add_tce(app, a);
   add_measures(app, a);
   const CLI::App& peers = add_peers(app, a);
   tobi_tools::parse(app, argc, argv, [&](const CLI::ParseError& e) { return what_is_wrong(app, peers, e); });

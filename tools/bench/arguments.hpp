@@ -2,8 +2,10 @@
 // What the user asked tobi-bench for. Parsed and checked before any process is forked.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tools/bench/apps/memory_program.hpp"
 #include "tools/bench/apps/tree.hpp"
@@ -81,6 +83,12 @@ struct hf_options {
   int tile = 12;
   double threshold = 1e-10;
 };
+struct tce_options {
+  std::vector<std::size_t> blocks{24, 18, 10, 21};  // values of i, j, k and l in each spatial block
+  std::vector<std::size_t> inner{10, 12, 10, 10};   // of a and b
+  std::size_t tile = 10;                            // values of an index along a tile
+  std::uint64_t seed = 1;
+};
 
 /// What is run, a program, a measurement, a program over a collection or a comparison of peers, and how. Behind that, a
 /// struct for each subcommand.
@@ -115,6 +123,7 @@ struct arguments {
   ramp_options ramp;
   collection_options collection;
   hf_options hf;
+  tce_options tce;
   peers_options peers;
 };
 

@@ -1,14 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of the programs over task collections.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "tools/bench/subcommands.hpp"
+#include "tools/bench/tce/tce.hpp"
 
 namespace tobi_bench {
+
+namespace {
+
+// Of 1 to 8 spatial blocks, with commas between them.
+std::vector<std::size_t> sizes_in(const char* option, const std::string& text) {
+  std::vector<std::size_t> sizes;
+  for (const char *at = text.data(), *end = at + text.size();; ++at) {
+    std::size_t size = 0;
+    const auto [behind, error] = std::from_chars(at, end, size);
+    const bool right = error == std::errc() && size >= 1 && size <= tce_values_most && sizes.size() < 8;
+    if (!right || (behind != end && *behind != ',')) {
+      throw CLI::ValidationError(
+          option, fmt::format("'{}' is no list of 1 to 8 sizes from 1 to {}, such as 24,18", text, tce_values_most));
+    }
+    sizes.push_back(size);
+    if (behind == end) return sizes;
+    at = behind;
+  }
+}
+
+}  // namespace
 
 void scheme_options_of(CLI::App& sub, arguments& a) {
   std::vector<std::string> names;
@@ -49,6 +74,22 @@ void add_hf(CLI::App& app, arguments& a) {
       ->capture_default_str()
       ->check(CLI::Range(1e-16, 1e-2));
   scheme_options_of(*hf, a);
+}
+
+void add_tce(CLI::App& app, arguments& a) {
+  auto* tce = app.add_subcommand("tce", "a tensor contraction over tiles by a task collection");
+  const auto sizes = [&](const char* name, std::vector<std::size_t>& of, const char* help) {
+    tce->add_option_function<std::string>(
+           name, [&of, name](const std::string& text) { of = sizes_in(name, text); }, help)
+        ->default_str(fmt::format("{}", fmt::join(of, ",")));
+  };
+  sizes("--blocks", a.tce.blocks, "values of the outer indices in each spatial block, with commas");
+  sizes("--inner", a.tce.inner, "values of the indices that are summed over in each spatial block, with commas");
+  tce->add_option("--tile", a.tce.tile, "values of an index along a tile")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 40));
+  tce->add_option("--seed", a.tce.seed, "of the tensors")->capture_default_str();
+  scheme_options_of(*tce, a);
 }
 
 }  // namespace tobi_bench

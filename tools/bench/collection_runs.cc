@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "tools/bench/hf/hf.hpp"
+#include "tools/bench/tce/tce.hpp"
 
 namespace tobi_bench {
 
@@ -12,7 +13,7 @@ namespace {
 constexpr struct {
   std::string_view app;
   collection_maker make;
-} collection_programs[] = {{"hf", make_hf}};
+} collection_programs[] = {{"hf", make_hf}, {"tce", make_tce}};
 
 // Collective. One that is not counted right is wrong, whatever it has computed.
 bool is_right(tobi::runtime& rt, collection_program& program, const collection_run& r) {

@@ -22,5 +22,6 @@ void add_ramp(CLI::App& app, arguments& a);
 /// What each program over a task collection takes.
 void scheme_options_of(CLI::App& sub, arguments& a);
 void add_hf(CLI::App& app, arguments& a);
+void add_tce(CLI::App& app, arguments& a);
 
 }  // namespace tobi_bench

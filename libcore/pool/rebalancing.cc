@@ -140,7 +140,7 @@ void rebalancing::send(std::uint32_t rank, std::size_t to_slot, const std::vecto
   learn_places({to});
   const std::uint64_t at = places_of(to).slots + to_slot * sizeof(slot);
   const transports::region_id heap = on_.net->heap(to);
-  // `ready` behind the rest: who reads it finds that.
+  // `ready` behind the rest: a reader of it finds that.
   const op both[] = {op::put(heap, at, source, offsetof(slot, ready)),
                      op::put(heap, at + offsetof(slot, ready), &source->ready, sizeof source->ready)};
   on_.net->post(to, both);

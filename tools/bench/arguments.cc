@@ -232,6 +232,7 @@ void add_measures(CLI::App& app, arguments& a) {
     warmup_option(*sub, a);
   }
   add_ramp(app, a);
+  add_lb_synthetic(app, a);
 }
 
 CLI::App& add_peers(CLI::App& app, arguments& a) {

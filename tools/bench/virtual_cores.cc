@@ -87,6 +87,7 @@ class run {
 
  private:
   [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(times_.size()); }
+  void meet();
   void begin();
   void go_up();
   void go_down();
@@ -122,6 +123,16 @@ class run {
   balance_outcome out_;
 };
 
+// A barrier, or a sum: up a tree of two, and down again.
+void run::meet() {
+  longest_path all;
+  for (const longest_path& p : paths_) join(all, p);
+  const std::uint64_t before = out_.messages;
+  message(all, 2u * static_cast<unsigned>(std::bit_width(size() - 1u)), 0);
+  out_.messages = before + 2 * (size() - 1u);
+  paths_.assign(size(), all);
+}
+
 // Each core's bins, the sum, and what each gives away.
 void run::begin() {
   std::vector<pool::binned_times> binned(size(), pool::binned_times(bins_));
@@ -140,17 +151,13 @@ void run::begin() {
   }
   out_.before = imbalance_of(loads);
   average_ns_ = sum_ns / size();
-  // The sum goes up a tree of two and comes back.
-  longest_path all;
-  for (const longest_path& p : paths_) join(all, p);
-  message(all, 2u * static_cast<unsigned>(std::bit_width(size() - 1u)), 0);
-  out_.messages = 2 * (size() - 1u);
+  meet();
   for (std::uint32_t r = 0; r < size(); ++r) {
-    paths_[r] = all;
     leaves_.push_back(watch_.time(paths_[r], [&] { return pool::donate(binned[r], rules_.c * average_ns_, true); }));
     paths_[r].steps += leaves_[r].surplus.size();
     if (!leaves_[r].surplus.empty()) longest_ns_ = std::max(longest_ns_, bins_.ns_of(leaves_[r].surplus.back().bin));
   }
+  meet();
 }
 
 void run::go_up() {
@@ -231,7 +238,6 @@ void run::fill_directories() {
 
 // Each core looks up its tasks, and gets them from their donors.
 void run::exchange() {
-  fill_directories();
   std::vector<double> loads(size());
   for (std::uint32_t r = 0; r < size(); ++r) {
     const std::uint64_t given = tasks_in(shares_[r].out);
@@ -264,6 +270,9 @@ balance_outcome run::balance() {
   begin();
   go_up();
   go_down();
+  meet();
+  fill_directories();
+  meet();
   exchange();
   return out_;
 }

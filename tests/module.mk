@@ -25,6 +25,8 @@ $(call parsed_once,tests,tests/parsed_once.hpp,$(test_objects),$(if $(filter rel
 
 $(OUT)/tests/uts_test: $(OUT)/obj/tests/unit/uts_test.o $(OUT)/obj/tools/bench/trees.o $(OUT)/obj/tools/bench/answers.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main -lfmt)
+$(OUT)/tests/balancers_test: $(OUT)/obj/tests/unit/balancers_test.o $(OUT)/obj/tools/bench/virtual_cores.o $(LIB) FORCE
+	$(call link,-lgtest -lgtest_main)
 # What threads of one process share needs no transport: little is built again for the thread sanitizer.
 shared_rooms      := base trace net deque task sched
 shared_by_threads := $(OUT)/lib/libshared-by-threads.a
@@ -32,7 +34,7 @@ $(shared_by_threads): $(call objects,$(filter arch/% alloc/% $(shared_rooms:%=li
 	$(call made,AR,rm -f $@ && ar crs $@ $(filter %.o,$^))
 $(thread_programs): $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(shared_by_threads) FORCE
 	$(call made,LINK,$(CXX) $(LDFLAGS) -o $@ $(filter-out FORCE,$^) $(LIBS) -lgtest -lgtest_main)
-$(filter-out $(thread_programs) %/uts_test,$(unit_programs)): $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(LIB) FORCE
+$(filter-out $(thread_programs) %/uts_test %/balancers_test,$(unit_programs)): $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main)
 $(job_programs): $(OUT)/tests/%: $(OUT)/obj/tests/jobs/%.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main)

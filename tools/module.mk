@@ -5,8 +5,8 @@ conform_sources := tools/conform/main.cc tools/conform/stage.cc tools/conform/da
 bench_apps      := tools/bench/apps/fib.cc tools/bench/apps/btc.cc tools/bench/apps/uts.cc tools/bench/apps/nqueens.cc \
                    tools/bench/apps/loops.cc tools/bench/apps/lcs.cc tools/bench/apps/cilksort.cc tools/bench/apps/heap_frames.cc \
                    tools/bench/apps/uts_mem.cc tools/bench/apps/gups.cc tools/bench/apps/stream.cc tools/bench/apps/histogram.cc tools/bench/apps/pagerank.cc
-bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/programs.cc tools/bench/report.cc tools/bench/arguments.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/measures.cc tools/bench/space.cc tools/bench/breakdown.cc tools/bench/ramp.cc tools/bench/progress.cc tools/bench/peers.cc \
-                   tools/bench/memory_arguments.cc tools/bench/ramp_arguments.cc tools/bench/collection_arguments.cc \
+bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/programs.cc tools/bench/report.cc tools/bench/arguments.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/measures.cc tools/bench/space.cc tools/bench/breakdown.cc tools/bench/ramp.cc tools/bench/lb_synthetic.cc tools/bench/virtual_cores.cc tools/bench/progress.cc tools/bench/peers.cc \
+                   tools/bench/memory_arguments.cc tools/bench/ramp_arguments.cc tools/bench/lb_synthetic_arguments.cc tools/bench/collection_arguments.cc \
                    tools/bench/collection_runs.cc tools/bench/collection_report.cc tools/bench/collection_schemes.cc tools/bench/collection_log.cc \
                    tools/bench/hf/hf.cc tools/bench/hf/molecule.cc tools/bench/hf/integrals.cc tools/bench/hf/scf.cc tools/bench/hf/reference.cc \
                    tools/bench/tce/tce.cc tools/bench/tce/tensor.cc tools/bench/tce/reference.cc tools/bench/tce/blas.cc \
@@ -22,7 +22,7 @@ flags_tools_bench_peers := -fopenmp
 flags_tools_bench_hf    := -isystem $(shell pkg-config --variable=prefix eigen3 2>/dev/null || echo /usr)/include/eigen3
 # Units that include the same long headers (CLI11, nlohmann's) are compiled as one: reading these headers is most of their time.
 # What reads arguments and prints runs once, and its templates take long to compile at -O3; what measures stays.
-apart  := tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/progress.cc tools/bench/peers/% tools/bench/apps/% tools/bench/hf/% tools/bench/tce/% \
+apart  := tools/bench/virtual_cores.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/progress.cc tools/bench/peers/% tools/bench/apps/% tools/bench/hf/% tools/bench/tce/% \
           tools/bench/collection_schemes.cc tools/bench/collection_log.cc tools/plot/% \
           tools/perf/raw% tools/conform/%
 timers := tools/bench/run.cc tools/bench/programs.cc tools/bench/measures.cc tools/bench/space.cc tools/bench/breakdown.cc tools/bench/ramp.cc \

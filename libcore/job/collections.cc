@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string>
 #include <utility>
 
 #include "libcore/base/log.hpp"
+#include "libcore/base/no_memory.hpp"
+#include "libcore/pool/rebalancing.hpp"
 #include "libcore/pool/shared_part.hpp"
 #include "libcore/sched/worker.hpp"
 #include "libcore/task/failures.hpp"
@@ -88,6 +91,83 @@ void collections::process(pool::collection& part) {
   meet_();  // before the object goes
   if (part.failure() != 0) tasks::this_worker().free_object(tasks::location{part.failure()});
   tasks::throw_task_error(what);
+}
+
+// Each rank on its own first, then whether all have the same ones: the tree is made of them.
+void collections::check(const balance_options& how) {
+  const auto refuse = [](const std::string& what) {
+    base::fatal("tobi::task_collection::rebalance was given " + what + ".", base::exit_usage);
+  };
+  if (how.how != balancer::central && how.how != balancer::hierarchical) refuse("a balancer that there is not");
+  if (how.branching < 2 || how.branching > 1024) {
+    refuse("a branching factor of " + std::to_string(how.branching) + "; choose 2 to 1024");
+  }
+  for (const double factor : {how.c, how.d}) {
+    // Not a number is neither.
+    if (!(factor >= 1 && factor <= 100)) {
+      refuse("a threshold of " + std::to_string(factor) + " (c or d); choose 1 to 100");
+    }
+  }
+  if (!std::has_single_bit(how.bins_per_doubling) || how.bins_per_doubling > pool::codes_per_doubling) {
+    refuse(std::to_string(how.bins_per_doubling) + " bins per doubling; choose a power of two up to " +
+           std::to_string(pool::codes_per_doubling));
+  }
+  const std::uint64_t shape = static_cast<std::uint64_t>(how.how) << 32 | how.branching << 16 | how.bins_per_doubling;
+  const auto c = std::bit_cast<std::uint64_t>(how.c);
+  const auto d = std::bit_cast<std::uint64_t>(how.d);
+  std::array<std::uint64_t, 6> all{shape, ~shape, c, ~c, d, ~d};
+  together_.combine(all.data(), sizeof all, [](void* into, const void* from) {
+    for (int i = 0; i < 6; ++i) {
+      auto& least = static_cast<std::uint64_t*>(into)[i];
+      least = std::min(least, static_cast<const std::uint64_t*>(from)[i]);
+    }
+  });
+  if (all[0] != ~all[1] || all[2] != ~all[3] || all[4] != ~all[5]) {
+    base::fatal("the workers call rebalance() with options that differ; give all of them the same balance_options.",
+                base::exit_usage);
+  }
+}
+
+void collections::rebalance(pool::collection& part, const balance_options& how) {
+  come_to(call::rebalance);
+  const base::memory_or_end now;
+  check(how);
+  const std::unique_ptr<pool::rebalancing> mine = part.rebalance(how);
+  pool::load_sum sum = mine->own_load();
+  together_.combine(&sum, sizeof sum, [](void* into, const void* from) {
+    auto& all = *static_cast<pool::load_sum*>(into);
+    const auto& one = *static_cast<const pool::load_sum*>(from);
+    all.known_ns += one.known_ns;
+    all.known += one.known;
+    all.unknown += one.unknown;
+    all.cores += one.cores;
+  });
+  double longest_ns = mine->give(sum);
+  together_.combine(&longest_ns, sizeof longest_ns, [](void* into, const void* from) {
+    auto& longest = *static_cast<double*>(into);
+    longest = std::max(longest, *static_cast<const double*>(from));
+  });
+  mine->open(longest_ns);
+  meet_();
+  mine->plan();
+  meet_();
+  mine->tell();
+  meet_();
+  mine->fetch();
+  on_.net->drain();  // unwaited operations name memory that goes now
+  pool::balance_result done = mine->own_result();
+  together_.combine(&done, sizeof done, [](void* into, const void* from) {
+    auto& all = *static_cast<pool::balance_result*>(into);
+    const auto& one = *static_cast<const pool::balance_result*>(from);
+    all.before_ns = std::max(all.before_ns, one.before_ns);
+    all.after_ns = std::max(all.after_ns, one.after_ns);
+    all.moved += one.moved;
+    all.messages += one.messages;
+    all.ns = std::max(all.ns, one.ns);
+  });
+  const double mean = mine->average_ns();
+  part.rebalanced(*mine, {mean == 0 ? 1 : done.before_ns / mean, mean == 0 ? 1 : done.after_ns / mean, done.moved,
+                          done.moved * mine->record_bytes(), done.messages, done.ns});
 }
 
 }  // namespace tobi::job

@@ -23,11 +23,14 @@ class collections {
   void end(pool::collection* part);
   /// Collective.
   void process(pool::collection& part);
+  /// Collective.
+  void rebalance(pool::collection& part, const balance_options& how);
   /// Whether a process() is under way.
   [[nodiscard]] bool processing() const noexcept { return processing_; }
 
  private:
   void come_to(call which);
+  void check(const balance_options& how);
 
   pool::ground on_;
   assembly& together_;

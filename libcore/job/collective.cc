@@ -25,6 +25,8 @@ std::string_view name_of(call which) noexcept {
       return "the constructor of tobi::task_collection";
     case call::process:
       return "tobi::task_collection::process";
+    case call::rebalance:
+      return "tobi::task_collection::rebalance";
     case call::end_collection:
       return "the destructor of tobi::task_collection";
     case call::end:

@@ -21,6 +21,7 @@ enum class call : std::uint8_t {
   free_all,
   make_collection,
   process,
+  rebalance,
   end_collection,
   end
 };

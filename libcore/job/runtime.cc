@@ -83,6 +83,12 @@ void tobi_collection_add(void* collection, std::uint32_t function, const void* t
 }
 void tobi_collection_process(void* collection) { need_job().task_collections().process(part(collection)); }
 void tobi_collection_restore(void* collection) { part(collection).restore(); }
+void tobi_collection_rebalance(void* collection, const balance_options* how) {
+  need_job().task_collections().rebalance(part(collection), *how);
+}
+void tobi_collection_balanced(const void* collection, balance_statistics* what) {
+  *what = static_cast<const pool::collection*>(collection)->balanced();
+}
 void tobi_collection_clear(void* collection) { part(collection).clear(); }
 void tobi_collection_counted(const void* collection, collection_statistics* counts) {
   *counts = static_cast<const pool::collection*>(collection)->counted();

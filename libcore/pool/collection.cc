@@ -44,6 +44,7 @@ collection::collection(const ground& on, std::size_t number, const detail::colle
       record_bytes_((sizeof(head) + type.task_bytes + 7) / 8 * 8),
       words_(make_words(on, number, record_bytes_, how.capacity)),
       peers_(*on.net, *on.places, number),
+      executed_(record_bytes_),
       record_(record_bytes_ + task_alignment),
       added_(record_bytes_) {
   const bool alone = !how.steals || on_.net->size() == 1;
@@ -109,10 +110,12 @@ void collection::keep(const std::byte* record) {
 }
 
 // The task at now_ was executed here, or dropped.
-void collection::keep_for_restore() {
+void collection::keep_executed(time_code took) {
   head what;
   std::memcpy(&what, now_, sizeof what);
-  if (how_.retains && what.added == 0) keep(now_);
+  if (what.added != 0) return;
+  const base::memory_or_end now;
+  executed_.add(now_, took);
 }
 
 void collection::begin() {
@@ -135,14 +138,13 @@ void collection::work() {
   queue_->share();
   for (unsigned spins = 0;; on_.wait(spins++)) {
     if (on_.serves_only && how_.steals) {
-      while (end_->abandoned() && queue_->take(now_)) keep_for_restore();
+      while (end_->abandoned() && queue_->take(now_)) keep_executed(no_time);
       if (queue_->gives_away() && end_->passive(queue_->claimed())) break;
       continue;
     }
     while (queue_->take(now_)) {
       spins = 0;
-      if (!end_->abandoned()) execute();
-      keep_for_restore();
+      keep_executed(end_->abandoned() ? no_time : execute());
     }
     if (queue_->empty() && end_->passive(queue_->claimed())) break;
     if (thief_ != nullptr && !end_->abandoned() && thief_->steal()) {
@@ -161,7 +163,7 @@ void collection::work() {
 }
 
 // The task at now_. It is the program's code: the attendant may come in meanwhile.
-void collection::execute() {
+time_code collection::execute() {
   head what;
   std::memcpy(&what, now_, sizeof what);
   const std::uint64_t began = arch::cycles();
@@ -181,6 +183,7 @@ void collection::execute() {
   // One writer.
   std::atomic_ref(words_->executed).store(words_->executed + 1, std::memory_order_relaxed);
   fences_.nothing_held("the end of a collection's task");
+  return code_of(ns);
 }
 
 void collection::restore() {
@@ -188,12 +191,42 @@ void collection::restore() {
   state_ = state::filling;
   const base::memory_or_end now;
   // The queue is taken from its end: what was executed first is executed first again.
-  for (std::size_t at = kept_.size(); at != 0; at -= record_bytes_) queue_->add(kept_.data() + at - record_bytes_);
-  if (how_.retains) kept_.clear();
+  if (how_.retains) {
+    for (std::size_t i = executed_.count(); i != 0; --i) queue_->add(executed_.record(i - 1));
+  } else {
+    for (std::size_t at = kept_.size(); at != 0; at -= record_bytes_) queue_->add(kept_.data() + at - record_bytes_);
+  }
+  executed_.clear();
+}
+
+std::unique_ptr<rebalancing> collection::rebalance(const balance_options& how) {
+  if (state_ != state::processed) {
+    base::fatal(
+        "rebalance() was called on a collection that was not processed since it was filled; call process() "
+        "first.",
+        base::exit_usage);
+  }
+  return std::make_unique<rebalancing>(
+      rebalancing::ground{on_.net, on_.heap, &peers_, words_, !on_.serves_only, &on_.wait}, executed_, record_bytes_,
+      how);
+}
+
+void collection::rebalanced(const rebalancing& done, const balance_statistics& what) {
+  state_ = state::filling;
+  balanced_ = what;
+  kept_.clear();
+  const auto put = [this](const std::byte* record) {
+    queue_->add(record);
+    if (!how_.retains) keep(record);
+  };
+  for (std::uint64_t i = 0; i < done.received(); ++i) put(done.record(i));
+  for (std::size_t i = executed_.count(); i != 0; --i) put(executed_.record(i - 1));
+  executed_.clear();
 }
 
 void collection::clear() {
   queue_->drop();
+  executed_.clear();
   kept_.clear();
   state_ = state::filling;
 }

@@ -11,8 +11,10 @@
 
 #include "alloc/heap.hpp"
 #include "libcore/net/fabric.hpp"
+#include "libcore/pool/executed_tasks.hpp"
 #include "libcore/pool/peers.hpp"
 #include "libcore/pool/queue.hpp"
+#include "libcore/pool/rebalancing.hpp"
 #include "libcore/pool/termination.hpp"
 #include "libcore/pool/thief.hpp"
 #include "libcore/sched/attendant.hpp"
@@ -59,6 +61,14 @@ class collection final : public tasks::attended {
 
   /// What the next process() executes here: the tasks that were executed here, or those that were added here.
   void restore();
+
+  // --- rebalance(): job/collections.cc has what stands between -------------------------------------------
+  /// Ends the job where nothing was processed.
+  [[nodiscard]] std::unique_ptr<rebalancing> rebalance(const balance_options& how);
+  /// All have ended DONE, and what they did is WHAT.
+  void rebalanced(const rebalancing& done, const balance_statistics& what);
+  [[nodiscard]] const balance_statistics& balanced() const noexcept { return balanced_; }
+
   /// Nothing; the collection is as new.
   void clear();
 
@@ -77,9 +87,9 @@ class collection final : public tasks::attended {
     std::uint32_t added;  // by a task: it is added again when that task is executed again
   };
 
-  void execute();
+  [[nodiscard]] time_code execute();
   void keep(const std::byte* record);
-  void keep_for_restore();
+  void keep_executed(time_code took);
   void refuse_add() const;
   void start_attendant();
 
@@ -96,12 +106,14 @@ class collection final : public tasks::attended {
   std::unique_ptr<tasks::attendant> attendant_;  // null: there are no thieves, or none can be let in
   tasks::fences fences_;
   state state_ = state::filling;
-  std::vector<std::byte> kept_;    // records that restore() gives back
+  executed_tasks executed_;        // what restore() gives back where it retains
+  std::vector<std::byte> kept_;    // records that it gives back where it does not
   std::vector<std::byte> record_;  // the task that is executed, aligned for any
   std::byte* now_ = nullptr;       // in record_
   std::vector<std::byte> added_;   // the task that is added
   std::uint64_t failure_ = 0;
   collection_statistics counted_;
+  balance_statistics balanced_;
 };
 
 }  // namespace tobi::pool

@@ -13,6 +13,11 @@ namespace tobi::pool {
 
 inline constexpr std::size_t tree_children = 2;
 
+/// What rebalance() needs of another rank, as offsets in its heap region (rebalancing.hpp).
+struct balance_places {
+  std::uint64_t slots, given, directory;
+};
+
 /// Each group of words has a cache line: a rank that polls one does not slow down a rank that changes another.
 struct alignas(64) collection_words {
   std::uint64_t shared;              // W (shared_part.hpp): thieves add, the owner compares and swaps
@@ -20,6 +25,7 @@ struct alignas(64) collection_words {
   alignas(64) std::uint64_t up[tree_children];  // tokens of the children (termination.hpp)
   std::uint64_t down;                           // the parent's
   std::uint64_t abandoned;                      // the last process() of which a neighbour in the tree says so
+  alignas(64) balance_places balance;
   alignas(64) std::uint64_t executed;  // tasks, since the start: thieves of the same node see whether one takes long
   // For the attendant of this collection: a bell is rung while the owner keeps tasks to itself, `attendant` is the
   // futex by which thieves of the same node call. All else of it is unused.

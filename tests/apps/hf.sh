@@ -3,7 +3,7 @@
 # tobi-bench hf: energies are those that are published, and those of a serial program, by each scheme and over each kind of fabric;
 # each task is executed once in each iteration. What an iteration is found to do is in the lines. No time is asserted.
 . "$(dirname "$0")/../harness.inc"
-schemes="steal_all steal steal_retentive ideal fork_join"
+schemes="steal_all steal steal_retentive plb_central plb_hier ideal fork_join"
 ofi_works=no
 run 20 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm' "$bench" fib --n 5 --workers 2 && ofi_works=yes
 
@@ -36,13 +36,13 @@ for scheme in $schemes; do
     all "$scheme on $workers workers: five iterations" '[ "$(grep -o "\"utilisation\":" "$out" | wc -l)" -eq 5 ]' \
       'says "\"scheme\":\"$scheme\",\"workers\":$workers,\"servers\":0,\"nodes\":1,\"transport\":"' 'says "\"ended\":false"'
   done
-  right "$scheme in a crystal" --scheme "$scheme" --layout crystal --atoms 6 --workers 2
-  right "$scheme on two nodes over sim" TOBI_NODES=2 TOBI_TRANSPORT=sim --scheme "$scheme" --atoms 8 --workers 4
+  right "$scheme in a crystal" --scheme "$scheme" --layout crystal --atoms 6 --tile 4 --workers 2
+  right "$scheme on two nodes over sim" TOBI_NODES=2 TOBI_TRANSPORT=sim --scheme "$scheme" --atoms 8 --tile 4 --workers 4
   right "$scheme on two nodes over sim, in caches of 16 blocks" TOBI_NODES=2 TOBI_TRANSPORT=sim TOBI_BLOCK_SIZE=4K \
-    TOBI_SUB_BLOCK_SIZE=1K TOBI_CACHE_SIZE=64K --scheme "$scheme" --atoms 6 --workers 2
+    TOBI_SUB_BLOCK_SIZE=1K TOBI_CACHE_SIZE=64K --scheme "$scheme" --atoms 6 --tile 4 --workers 2
   if [ $ofi_works = yes ]; then
     right "$scheme on two nodes over libfabric" TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm' \
-      --scheme "$scheme" --atoms 5 --workers 2 --iterations 3
+      --scheme "$scheme" --atoms 5 --tile 4 --workers 2 --iterations 3
   else
     skip "$scheme over libfabric: the provider tcp;ofi_rxm does not work here"
   fi
@@ -54,7 +54,7 @@ done
 for scheme in $schemes; do
   if [ $ofi_works = yes ]; then
     right "$scheme with servers that run no tasks" TOBI_AMO_SERVER=worker TOBI_NODES=2 TOBI_TRANSPORT=ofi \
-      TOBI_OFI_PROVIDER='tcp;ofi_rxm' --scheme "$scheme" --atoms 4 --workers 6 --iterations 2
+      TOBI_OFI_PROVIDER='tcp;ofi_rxm' --scheme "$scheme" --atoms 4 --tile 2 --workers 6 --iterations 2
     all "$scheme with servers: four workers run tasks, two serve" 'says "\"workers\":4,\"servers\":2,"'
   else
     skip "$scheme with servers: the provider tcp;ofi_rxm does not work here"
@@ -81,13 +81,23 @@ for scheme in $schemes; do
 done
 number='[0-9][0-9.e+-]*'
 spread="{\"mean\":$number,\"deviation\":$number}"
-run 60 "$bench" hf --atoms 8 --workers 2 --iterations 2 --json
+run 60 "$bench" hf --atoms 8 --tile 4 --workers 2 --iterations 2 --json
 all "a line has the numbers of each iteration" '[ $status -eq 0 ]' silent 'lines 1' \
   'says "\"params\":{\"molecule\":\"be8-chain\",\"basis\":\"6-31g\",\"atoms\":8,\"functions\":24,\"tile\":4,\"threshold\":1e-10}"' \
   'says "\"seconds\":$number,\"first_seconds\":$number,\"ideal_seconds\":$number,\"efficiency\":$number,\"all_tasks\":231,"' \
-  'says "{\"seconds\":$number,\"ideal_seconds\":$number,\"efficiency\":$number,\"balance_seconds\":$number,\"between_seconds\":$number,\"executed\":"' \
+  'says "{\"seconds\":$number,\"ideal_seconds\":$number,\"efficiency\":$number,\"moved\":0,\"balance_seconds\":$number,\"between_seconds\":$number,\"executed\":"' \
   'says "\"tasks\":$spread,\"attempted_steals\":$spread,\"steals\":$spread,\"stolen\":$spread,\"utilisation\":\[$number,"' \
   'says "\"result\":{\"energy\":-$number,\"steps\":3,\"converged\":false},\"verified\":null}"'
+
+# Iteration 1 of a balancer is stolen, 2 is kept, and what is behind them is rebalanced.
+for scheme in plb_central plb_hier; do
+  run 60 "$bench" hf --scheme "$scheme" --layout crystal --atoms 12 --tile 3 --workers 4 --iterations 5 --json
+  tr '{' '\n' <"$out" | sed -n 's/.*"moved":\([0-9]*\),"balance_seconds":\([0-9.e-]*\),.*/\1 \2/p' >"$folder/moved"
+  all "$scheme moves tasks before iterations 3, 4 and 5" '[ $status -eq 0 ]' silent \
+    '[ "$(head -n 3 "$folder/moved" | sort -u)" = "0 0.0" ]' '[ "$(tail -n 3 "$folder/moved" | grep -vc " 0.0$")" -eq 3 ]' \
+    '[ "$(tail -n 3 "$folder/moved" | awk "{ sum += \$1 } END { print sum }")" -gt 0 ]'
+  all "$scheme does not steal behind iteration 1" '[ "$(grep -o "\"attempted_steals\":{\"mean\":0.0," "$out" | wc -l)" -eq 4 ]'
+done
 
 refuses() {  # words, arguments
   w=$1
@@ -106,5 +116,6 @@ for bad in -1 10001 x; do refuses "--iterations: " --iterations $bad; done
 for bad in 0 1 -1 nan x; do refuses "--threshold: " --threshold $bad; done
 for bad in 0 99999; do refuses "--workers: " --workers $bad; done
 refuses "can be kept count of" --atoms 256 --tile 1
+refuses "choose fewer --atoms" --atoms 256 --tile 16 --layout crystal --verify
 refuses "extra" extra
 finish

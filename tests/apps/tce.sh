@@ -3,7 +3,7 @@
 # tobi-bench tce: the contraction is what a serial program makes it, by each scheme and over each kind of fabric, and each product
 # of tiles is computed once in each iteration. No time is asserted.
 . "$(dirname "$0")/../harness.inc"
-schemes="steal_all steal steal_retentive ideal fork_join"
+schemes="steal_all steal steal_retentive plb_central plb_hier ideal fork_join"
 run 20 "$bench" tce --blocks 1 --inner 1 --tile 1 --workers 1 --iterations 0
 if [ $status -eq 2 ] && complains OpenBLAS; then
   skip "tobi-bench tce: $(cat "$err")"

@@ -44,7 +44,7 @@ layer 'tobi-perf' 'tobi/|tools/perf/|tools/command_line.hpp|tools/plot/|tools/sa
 layer 'tobi-info' 'tools/info/|transports/(transport|registry|meeting|route/route|decorators/wrap|[a-z]+/settings).hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' tools/info
 layer 'tobi-report' 'tools/report/|tools/command_line.hpp|tools/plot/' tools/report
 layer 'the figures' 'tools/plot/' tools/plot
-layer 'tobi-bench' 'tobi/|tools/bench/|tools/command_line.hpp|tools/samples.hpp|libcore/base/statistics.hpp' tools/bench
+layer 'tobi-bench' 'tobi/|tools/bench/|tools/command_line.hpp|tools/samples.hpp|libcore/base/statistics.hpp|libcore/pool/balance_(node|tree).hpp' tools/bench
 
 vendor() {  # HEADER-PATTERN FOLDER [FILES that measure the library by its own calls]
   nothing "<$1> appears only in $2${3:+ and $3}" "$(sources arch alloc bootstrap transports libcore tools tests | grep -vE "^($2${3:+|$3})" | xargs -r grep -nE "#include <$1" /dev/null)"

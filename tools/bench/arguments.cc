@@ -114,12 +114,18 @@ void check_tasks(std::uint64_t tasks, const char* options) {
   if (tasks > most) refuse(fmt::format("{} make {} tasks; {} can be kept count of", options, tasks, most));
 }
 
-void complete_hf(hf_options& o) {
+void complete_hf(hf_options& o, bool verify) {
   if (std::isnan(o.threshold)) refuse("--threshold: nan is no number");
   const bool beryllium = o.molecule == "be";
   if (o.basis.empty()) o.basis = beryllium ? "6-31g" : "sto-3g";
   if (!beryllium && o.basis != "sto-3g") refuse("--basis 6-31g is for --molecule be alone; choose sto-3g");
   check_tasks(hf_tasks(o), "--atoms and --tile");
+  constexpr std::uint64_t most = 200'000'000;
+  const std::uint64_t kept = verify ? hf_reference_integrals(o) : 0;
+  if (kept > most) {
+    refuse(fmt::format("--verify: a serial program would keep {} integrals, and {} at most; choose fewer --atoms", kept,
+                       most));
+  }
 }
 
 void complete_tce(const tce_options& o) {
@@ -134,9 +140,7 @@ void complete_tce(const tce_options& o) {
 }
 
 void complete_collection(arguments& a) {
-  if (const std::string_view why = refusal_of(a.collection.how); !why.empty())
-    refuse(fmt::format("--scheme {}: {}", name_of(a.collection.how), why));
-  if (a.app == "hf") complete_hf(a.hf);
+  if (a.app == "hf") complete_hf(a.hf, a.verify);
   if (a.app == "tce") complete_tce(a.tce);
 }
 
@@ -228,6 +232,7 @@ void add_measures(CLI::App& app, arguments& a) {
     warmup_option(*sub, a);
   }
   add_ramp(app, a);
+  add_lb_synthetic(app, a);
 }
 
 CLI::App& add_peers(CLI::App& app, arguments& a) {

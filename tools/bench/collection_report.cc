@@ -18,6 +18,7 @@ nlohmann::ordered_json json_of(const collection_iteration& i) {
   return {{"seconds", i.seconds},
           {"ideal_seconds", i.ideal_seconds},
           {"efficiency", i.efficiency()},
+          {"moved", i.moved},
           {"balance_seconds", i.balance_seconds},
           {"between_seconds", i.between_seconds},
           {"executed", i.executed},

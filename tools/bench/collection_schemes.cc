@@ -20,11 +20,6 @@ std::string_view name_of(scheme which) {
   return "";
 }
 
-std::string_view refusal_of(scheme which) {
-  if (which != scheme::plb_central && which != scheme::plb_hier) return {};
-  return "this build has no persistence-based balancer (task_collection::rebalance); choose another --scheme";
-}
-
 namespace {
 
 // What tasks find where they are executed.
@@ -62,7 +57,7 @@ class scheme_run {
   scheme_run(tobi::runtime& rt, collection_program& program, scheme which, int most, bool verify)
       : rt_(rt), which_(which), most_(most), verify_(verify), here_{program, {}} {
     listed.here = &here_;
-    const bool retains = which == scheme::steal_retentive || which == scheme::plb_central || which == scheme::plb_hier;
+    const bool retains = which == scheme::steal_retentive || balances();
     if (which != scheme::fork_join)
       stealing_.emplace(execute_task, here_, tobi::collection_options{.retains = retains});
   }
@@ -101,7 +96,9 @@ class scheme_run {
     }
   }
 
+  [[nodiscard]] bool balances() const { return which_ == scheme::plb_central || which_ == scheme::plb_hier; }
   void prepare(int iteration);
+  void gather_on_one(int iteration);
   void execute();
   void note(int iteration, double between_s);
   bool iterate(int iteration);
@@ -118,6 +115,7 @@ class scheme_run {
   std::vector<std::uint8_t> null_;   // by task; known behind iteration 0
   collection_run found_;
   double seconds_ = 0;
+  tobi::balance_statistics balanced_;
 };
 
 // What the iteration executes is then in the collection that executes it, or in the list.
@@ -130,10 +128,22 @@ void scheme_run::prepare(int iteration) {
     return;
   }
   if (iteration == 0) return deal(*stealing_, 0);
-  if (iteration > 1 || which_ == scheme::steal_all) return fixed_ ? fixed_->restore() : stealing_->restore();
-  stealing_->clear();
-  if (which_ == scheme::steal) return deal(*stealing_, iteration);
-  if (which_ != scheme::ideal) return keep(*stealing_);
+  if (iteration == 1 && which_ != scheme::steal_all) {
+    stealing_->clear();
+    if (which_ == scheme::ideal) return gather_on_one(iteration);
+    return which_ == scheme::steal ? deal(*stealing_, iteration) : keep(*stealing_);
+  }
+  if (!balances()) return fixed_ ? fixed_->restore() : stealing_->restore();
+  if (iteration > 2) {
+    fixed_->rebalance({.how = which_ == scheme::plb_central ? tobi::balancer::central : tobi::balancer::hierarchical});
+    balanced_ = fixed_->balanced();
+    return;
+  }
+  fixed_.emplace(execute_task, here_, tobi::collection_options{.steals = false});
+  keep(*fixed_);
+}
+
+void scheme_run::gather_on_one(int iteration) {
   fixed_.emplace(execute_task, here_, tobi::collection_options{.retains = false, .steals = false});
   for (std::uint64_t task = 0; rt_.rank() == 0 && task < found_.all; ++task) {
     if (due(task, iteration)) fixed_->add(task);
@@ -216,6 +226,8 @@ void scheme_run::note(int iteration, double between_s) {
   done.seconds = most_of(seconds);
   done.task_seconds = sum_of(task_ns) / 1e9;
   done.ideal_seconds = done.task_seconds / workers;
+  done.balance_seconds = static_cast<double>(balanced_.ns) / 1e9;
+  done.moved = balanced_.moved;
   done.between_seconds = most_of(between);
   done.executed = static_cast<std::uint64_t>(std::llround(sum_of(executed)));
   done.null = static_cast<std::uint64_t>(std::llround(sum_of(null_tasks)));

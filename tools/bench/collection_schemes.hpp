@@ -32,8 +32,6 @@ inline constexpr named_scheme named_schemes[] = {
     {"fork_join", scheme::fork_join},
 };
 [[nodiscard]] std::string_view name_of(scheme which);
-/// Returns why this build cannot run a scheme, or nothing.
-[[nodiscard]] std::string_view refusal_of(scheme which);
 
 /// Mean and standard deviation over the workers.
 struct spread {
@@ -48,6 +46,7 @@ struct collection_iteration {
   double seconds = 0;                              // of the worker that took longest, from the barrier before the tasks
   double task_seconds = 0;                         // in tasks, the sum over the workers
   double ideal_seconds = 0;                        // the same, divided by the workers
+  std::uint64_t moved = 0;                         // tasks, by the balancer
   double balance_seconds = 0;                      // of the balancer, before it and not in SECONDS
   double between_seconds = 0;                      // of the program, behind the tasks and not in SECONDS
   std::uint64_t executed = 0;                      // tasks

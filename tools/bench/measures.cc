@@ -128,6 +128,7 @@ int run_measure(const arguments& a) {
   if (a.app == "frames") return measure_frames(a);
   if (a.app == "fork-cost") return measure_fork_cost(a);
   if (a.app == "ramp") return measure_ramp(a);
+  if (a.app == "lb-synthetic") return measure_lb_synthetic(a);
   return a.app == "space" ? measure_space(a) : measure_breakdown(a);
 }
 

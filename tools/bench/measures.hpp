@@ -13,5 +13,7 @@ int measure_space(const arguments& a);
 int measure_breakdown(const arguments& a);
 /// Time in leaves of programs of a few long leaves, by shape.
 int measure_ramp(const arguments& a);
+/// The balancers of task collections on virtual cores.
+int measure_lb_synthetic(const arguments& a);
 
 }  // namespace tobi_bench

@@ -18,6 +18,7 @@ void common_options(CLI::App& sub, arguments& a, const std::string& repeat, cons
 /// The programs on global memory but uts-mem, whose options are a tree's. RUN adds what each program takes.
 void add_memory_programs(CLI::App& app, arguments& a, void (*run)(CLI::App&, arguments&));
 void add_ramp(CLI::App& app, arguments& a);
+void add_lb_synthetic(CLI::App& app, arguments& a);
 
 /// What each program over a task collection takes.
 void scheme_options_of(CLI::App& sub, arguments& a);

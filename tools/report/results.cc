@@ -54,7 +54,7 @@ void read_results(const std::string& file, std::vector<line>& into) {
 }
 
 std::vector<line> medians(const std::vector<line>& lines) {
-  constexpr std::array kept{"for",       "app",      "peer",  "params", "workers",          "nodes",
+  constexpr std::array kept{"for",       "app",      "peer",  "params", "scheme",           "workers",     "nodes",
                             "transport", "provider", "sched", "deque",  "local_collection", "cache_policy"};
   std::vector<std::vector<line>> groups;
   std::map<std::string, std::size_t> place;
@@ -104,7 +104,7 @@ std::string setting_of(const line& l) {
   std::string all;
   const std::string workers = text_of(l, "workers");
   if (!workers.empty()) all = workers + (workers == "1" ? " worker" : " workers");
-  for (const char* name : {"transport", "sched", "deque"}) {
+  for (const char* name : {"scheme", "transport", "sched", "deque"}) {
     const std::string value = text_of(l, name);
     if (!value.empty()) all += (all.empty() ? "" : ", ") + value;
     const std::string provider = text_of(l, "provider");

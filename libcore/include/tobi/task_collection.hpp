@@ -13,6 +13,8 @@
 //
 // A worker that has executed its tasks steals half of what another one still has. restore() gives each worker what it
 // has executed, so the next process() begins as balanced as the last one ended, and steals less (retentive stealing).
+// rebalance() in place of restore() moves tasks, by the time that each has taken, so that all workers begin the next
+// process() with about the same load (persistence-based load balancing).
 #pragma once
 
 #include <array>
@@ -90,6 +92,20 @@ class task_collection {
   void process() { detail::tobi_collection_process(part_); }
   /// Behind process(): what the next one executes here. See collection_options::retains.
   void restore() { detail::tobi_collection_restore(part_); }
+  /// Collective, outside of tobi::run, behind process(), in place of restore(): moves tasks between the workers by the
+  /// time that each took in the last process(), so that the next one begins balanced. What it moves are the tasks that
+  /// restore() would give back, from where they were executed, also where collection_options::retains is false; what it
+  /// gives a worker is from then on what was added to it. A task that was never begun, because another one has thrown,
+  /// is taken to take the mean time. The time of tasks that tasks add is not predicted. Does not move the caller. Ends
+  /// the job with a sentence where nothing was processed since the collection was filled, where HOW is no good or
+  /// differs between workers, and where the registered heap has no room for the tasks that arrive (TOBI_HEAP_SIZE).
+  void rebalance(const balance_options& how = {}) { detail::tobi_collection_rebalance(part_, &how); }
+  /// Returns what the last rebalance() did, on all workers alike.
+  [[nodiscard]] balance_statistics balanced() const {
+    balance_statistics what;
+    detail::tobi_collection_balanced(part_, &what);
+    return what;
+  }
   /// Behind process(), or before: nothing is in the collection on this worker any more.
   void clear() { detail::tobi_collection_clear(part_); }
 

@@ -211,6 +211,8 @@ bool hartree_fock::right() {
 
 std::uint64_t hf_tasks(const hf_options& asked) { return tasks_of(cut_of(make_molecule(asked), asked)); }
 
+std::uint64_t hf_reference_integrals(const hf_options& asked) { return reference_integrals(make_molecule(asked)); }
+
 std::unique_ptr<collection_program> make_hf(tobi::runtime& rt, const arguments& a) {
   return std::make_unique<hartree_fock>(rt, a.hf);
 }

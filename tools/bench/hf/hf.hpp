@@ -15,6 +15,8 @@ namespace tobi_bench {
 
 /// Returns how many tasks a complete set of options makes.
 [[nodiscard]] std::uint64_t hf_tasks(const hf_options& asked);
+/// Returns how many integrals the serial program of --verify would keep.
+[[nodiscard]] std::uint64_t hf_reference_integrals(const hf_options& asked);
 /// Collective.
 std::unique_ptr<collection_program> make_hf(tobi::runtime& rt, const arguments& a);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include "tools/bench/hf/integrals.hpp"
@@ -47,39 +48,65 @@ double integral(const std::vector<product>& ab, const std::vector<product>& cd) 
   return sum;
 }
 
-// The place of (ij|kl) among integrals that are equal by symmetry, whatever the order of the four.
-std::size_t pair_place(std::size_t i, std::size_t j) { return i < j ? j * (j + 1) / 2 + i : i * (i + 1) / 2 + j; }
+// Two functions whose product is not nothing, in either order.
+struct overlapping {
+  std::size_t first, second;
+  std::vector<product> products;
+};
+
+std::vector<overlapping> overlapping_of(const molecule& m) {
+  std::vector<overlapping> all;
+  for (std::size_t i = 0; i < m.functions.size(); ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      std::vector<product> products = products_of(m.functions[i], m.functions[j]);
+      if (!products.empty()) all.push_back({i, j, std::move(products)});
+    }
+  }
+  return all;
+}
+
+// Adds what the integral (ij|kl), with its indices in this order, gives to the two-electron part.
+struct two_electron_part {
+  std::size_t n;
+  const std::vector<double>& density;
+  std::vector<double> rows;
+
+  void add(std::size_t i, std::size_t j, std::size_t k, std::size_t l, double integral) {
+    rows[i * n + j] += density[k * n + l] * integral;
+    rows[i * n + k] -= 0.5 * density[j * n + l] * integral;
+  }
+};
 
 }  // namespace
 
-double reference_energy(const molecule& m, int steps) {
-  const std::size_t n = m.functions.size();
-  std::vector<std::vector<product>> pairs;
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) pairs.push_back(products_of(m.functions[i], m.functions[j]));
-  }
-  std::vector<double> integrals;
-  for (std::size_t ij = 0; ij < pairs.size(); ++ij) {
-    for (std::size_t kl = 0; kl <= ij; ++kl) integrals.push_back(integral(pairs[ij], pairs[kl]));
-  }
-  const auto at = [&](std::size_t i, std::size_t j, std::size_t k, std::size_t l) {
-    return integrals[pair_place(pair_place(i, j), pair_place(k, l))];
-  };
+std::size_t reference_integrals(const molecule& m) {
+  const std::size_t pairs = overlapping_of(m).size();
+  return pairs * (pairs + 1) / 2;
+}
 
+double reference_energy(const molecule& m, int steps) {
+  const std::vector<overlapping> pairs = overlapping_of(m);
+  std::vector<double> integrals;
+  integrals.reserve(pairs.size() * (pairs.size() + 1) / 2);
+  for (std::size_t p = 0; p < pairs.size(); ++p) {
+    for (std::size_t q = 0; q <= p; ++q) integrals.push_back(integral(pairs[p].products, pairs[q].products));
+  }
   self_consistent_field field(m);
+  const std::size_t n = m.functions.size();
   for (int step = 0; step < steps; ++step) {
-    const std::vector<double>& density = field.density();
-    std::vector<double> two_electron(n * n, 0.0);
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t j = 0; j < n; ++j) {
-        for (std::size_t k = 0; k < n; ++k) {
-          for (std::size_t l = 0; l < n; ++l) {
-            two_electron[i * n + j] += density[k * n + l] * (at(i, j, k, l) - 0.5 * at(i, k, j, l));
-          }
-        }
+    two_electron_part sum{n, field.density(), std::vector<double>(n * n, 0.0)};
+    for (std::size_t p = 0; p < pairs.size(); ++p) {
+      for (std::size_t q = 0; q < pairs.size(); ++q) {
+        const double value = integrals[p < q ? q * (q + 1) / 2 + p : p * (p + 1) / 2 + q];
+        const auto [i, j] = std::pair(pairs[p].first, pairs[p].second);
+        const auto [k, l] = std::pair(pairs[q].first, pairs[q].second);
+        sum.add(i, j, k, l, value);
+        if (i != j) sum.add(j, i, k, l, value);
+        if (k != l) sum.add(i, j, l, k, value);
+        if (i != j && k != l) sum.add(j, i, l, k, value);
       }
     }
-    field.step(two_electron);
+    field.step(sum.rows);
   }
   return field.energy();
 }

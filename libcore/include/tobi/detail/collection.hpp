@@ -31,6 +31,37 @@ struct collection_statistics {
   std::uint64_t waves = 0;             // of the detection of the end
 };
 
+/// How rebalance() decides which tasks move (HPDC'12, section 5).
+enum class balancer : std::uint8_t {
+  central,      // worker 0 knows the load of all and assigns everything: algorithm 1
+  hierarchical  // a tree of workers, of which each balances its children: algorithm 2
+};
+
+/// How rebalance() balances. Alike on all workers. The defaults are the paper's (section 7.1).
+struct balance_options {
+  balancer how = balancer::hierarchical;
+  /// Children of a node of the tree, 2 to 1024. The centralised balancer has no tree.
+  unsigned branching = 3;
+  /// A worker gives away its shortest tasks until it has this many times the average load or less. 1 to 100.
+  double c = 1.003;
+  /// On the way up the tree a worker is assigned tasks up to this many times the average load. 1 to 100.
+  double d = 1.003;
+  /// How finely times are told apart: bins between a time and twice that time, a power of two up to 256. A message has
+  /// an entry for each bin that has tasks. The paper names no number.
+  unsigned bins_per_doubling = 16;
+};
+
+/// What the last rebalance() did: of all workers together, and alike on all of them. Loads are predicted, from the
+/// times that tasks took in the last process().
+struct balance_statistics {
+  double imbalance_before = 1;    // the highest load over the mean one
+  double imbalance_after = 1;     // the same
+  std::uint64_t moved = 0;        // tasks that go to another worker
+  std::uint64_t moved_bytes = 0;  // of these, as they are sent
+  std::uint64_t messages = 0;     // operations on other workers' memory; sums and barriers are not counted
+  std::uint64_t ns = 0;           // that it took, on the worker where it took longest
+};
+
 namespace detail {
 
 /// What the runtime knows of a type of tasks.
@@ -50,6 +81,9 @@ void tobi_collection_add(void* collection, std::uint32_t function, const void* t
 /// Collective. Throws task_error.
 void tobi_collection_process(void* collection);
 void tobi_collection_restore(void* collection);
+/// Collective.
+void tobi_collection_rebalance(void* collection, const balance_options* how);
+void tobi_collection_balanced(const void* collection, balance_statistics* what);
 void tobi_collection_clear(void* collection);
 void tobi_collection_counted(const void* collection, collection_statistics* counts);
 }

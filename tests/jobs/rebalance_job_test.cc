@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -300,6 +302,44 @@ TEST_P(rebalance, by_the_time_that_tasks_took) {
     CHECK(all_are(*counts, all, 2));
     // The long one takes longer than the short ones of all others, whatever the machine does.
     if (rt.size() > 1 && rt.computing() == rt.size()) CHECK(rt.rank() != 0 || tasks.counted().executed == 1);
+    return 0;
+  });
+}
+
+// Random numbers of tasks of random lengths, on ranks and rounds that have some, with random options.
+TEST_P(rebalance, of_what_is_random) {
+  expect_zero([](tobi::runtime& rt, tally* counts) {
+    constexpr std::uint32_t seed = 20120618;
+    std::mt19937 random(seed);
+    const auto alike = [&] { return static_cast<std::uint32_t>(random()); };  // on all ranks
+    for (int one = 0; one < 12; ++one) {
+      here mine{counts, rt.rank()};
+      const std::size_t capacity = 1 + alike() % 500;
+      collection tasks(work_on, mine, {.capacity = capacity, .retains = alike() % 4 != 0, .steals = alike() % 2 == 0});
+      rt.barrier();
+      for (std::size_t i = 0; rt.rank() == 0 && i < tally::most; ++i) counts->times[i].store(0);
+      rt.barrier();
+      std::uint32_t all = 0;
+      for (int r = 0; r < rt.size(); ++r) {
+        for (std::uint32_t i = alike() % 3 == 0 ? 0 : alike() % 300; i != 0; --i, ++all) {
+          const std::uint32_t spins = alike() % (1u << alike() % 14);
+          if (r == rt.rank()) tasks.add(item::of(all, spins));
+        }
+      }
+      for (std::uint32_t round = 1; round <= 4; ++round) {
+        tasks.process();
+        if (!all_are(*counts, all, round)) std::fprintf(stderr, "seed %u, collection %d, round %u\n", seed, one, round);
+        CHECK(all_are(*counts, all, round));
+        rt.barrier();
+        tobi::balance_options how;
+        how.how = alike() % 4 == 0 ? tobi::balancer::central : tobi::balancer::hierarchical;
+        how.branching = 2 + alike() % 6;
+        how.c = 1 + (alike() % 50) / 100.0;
+        how.d = 1 + (alike() % 50) / 100.0;
+        how.bins_per_doubling = 1u << alike() % 9;
+        tasks.rebalance(how);
+      }
+    }
     return 0;
   });
 }

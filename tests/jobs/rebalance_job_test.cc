@@ -2,6 +2,7 @@
 // rebalance() in jobs, over each kind of fabric: no task is lost or doubled, wherever tasks were and however many there
 // are, by both balancers; that they go where little is to do; and the mistakes of its callers.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 #include <atomic>
@@ -462,6 +463,43 @@ TEST(a_rebalance, has_room_in_the_heap) {
   EXPECT_EQ(o.status, 1) << o.said;
   EXPECT_NE(o.said.find("the registered heap is full: rank "), std::string::npos) << o.said;
   EXPECT_NE(o.said.find(" in rebalance(); raise TOBI_HEAP_SIZE."), std::string::npos) << o.said;
+}
+
+// All that a rebalance has taken of the heap it gives back.
+TEST(a_rebalance, leaves_nothing_in_the_heap) {
+  const outcome o = in_job(3, {{"TOBI_HEAP_SIZE", "16M"}}, [](tobi::runtime& rt) {
+    struct large {
+      char bytes[2048];
+    };
+    here mine{nullptr, rt.rank()};
+    using of_large = tobi::task_collection<large, here>;
+    of_large tasks([](const large&, const of_large::context&) {}, mine, {.capacity = 16});
+    // 2.4 MB are packed in each of a hundred rounds, if all move.
+    std::uint64_t moved = 0;
+    for (int round = 0; round < 100; ++round) {
+      for (int i = 0; rt.rank() == round % 3 && i < 1200; ++i) tasks.add({});
+      tasks.process();
+      tasks.rebalance();
+      moved += tasks.balanced().moved_bytes;
+      tasks.clear();
+    }
+    CHECK(moved > 0);
+    return 0;
+  });
+  EXPECT_EQ(o.status, 0) << o.said;
+}
+TEST(a_rebalance, ends_with_a_worker_that_is_killed_before_it) {
+  const outcome o = in_job(4, {}, [](tobi::runtime& rt) {
+    here mine{nullptr, rt.rank()};
+    collection tasks(nothing, mine);
+    for (std::uint32_t i = 0; i < 500; ++i) tasks.add(item::of(i, 0));
+    tasks.process();
+    if (rt.rank() == 2) raise(SIGKILL);
+    tasks.rebalance();
+    return 0;
+  });
+  EXPECT_NE(o.status, 0) << o.said;
+  EXPECT_NE(o.said.find("rank 2"), std::string::npos) << o.said;
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -48,6 +48,12 @@ for library in openmpi mpich; do
     run 60 TOBI_NODES=2 TOBI_TRANSPORT=mpi TOBI_AMO_SERVER=worker $launcher -n 4 "$bench" $program --verify
     all "$library: $program with a worker of each node for atomics" '[ $status -eq 0 ]' 'says yes' 'says "2 workers and 2 servers (shm+mpi"'
   done
+  for scheme in steal_retentive plb_hier ${WHOLE:+steal_all steal plb_central fork_join}; do
+    for program in "hf --atoms 12 --tile 6 --iterations 3" "tce --blocks 8,6,3,7 --inner 4,5,4,4 --tile 4 --iterations 2"; do
+      run 60 TOBI_NODES=2 TOBI_TRANSPORT=mpi $launcher -n 4 "$bench" $program --scheme $scheme --verify
+      all "$library: ${program%% *} by $scheme on two nodes" '[ $status -eq 0 ]' 'says "verified: yes"'
+    done
+  done
   run 30 TOBI_TRANSPORT=mpi TOBI_AMO_SERVER=thread $launcher -n 2 "$bench" fib
   all "$library: a thread for atomics is refused" '[ $status -ne 0 ]' '! says result' 'complains "TOBI_AMO_SERVER=thread cannot be used with mpi"'
   run 30 TOBI_TRANSPORT=mpi TOBI_WORKERS=4 $launcher -n 2 "$bench" fib

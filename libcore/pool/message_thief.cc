@@ -21,6 +21,7 @@ std::uint64_t message_thief::take_from(int victim) {
   own().make_room(1, turn);
   const mail::request what{number_, static_cast<std::uint32_t>(own().room()), others().own_offset(), own().head()};
   while (!mail_.send(victim, what)) turn();
+  count_attempt();
   asked_ = true;
   while (asked_) turn();
   return brought_;

@@ -39,7 +39,10 @@ std::uint64_t one_sided_thief::add_claim(int victim) {
 // A look first where the last claim was in vain, so that claims in vain do not add up (shared_part.hpp).
 std::uint64_t one_sided_thief::take_from(int victim) {
   bool& was_empty = others().was_empty(victim);
+  const bool is_near = others().mapped(victim) != nullptr;
+  if (!is_near) count_attempt();
   if (was_empty && shared_part::unpack(look(victim)).left() == 0) return 0;
+  if (is_near) count_attempt();
   const shared_part part = shared_part::unpack(add_claim(victim));
   const std::uint64_t count = part.next_portion();
   was_empty = count == 0;

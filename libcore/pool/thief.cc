@@ -24,7 +24,6 @@ thief::thief(tasks::fabric& net, peers& others, queue& own, tasks::victims& choi
 
 bool thief::steal() {
   if (choice_.none()) return false;
-  ++attempts_;
   int victim = someone_near();
   if (victim < 0) victim = choice_.next();
   const std::uint64_t count = take_from(victim);

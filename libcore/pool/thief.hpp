@@ -32,6 +32,9 @@ class thief {
  protected:
   /// Returns how many tasks of VICTIM lie behind the head of the own queue now.
   virtual std::uint64_t take_from(int victim) = 0;
+  /// VICTIM is asked, or its words are read or changed by way of the fabric, or claimed from: what costs it or the
+  /// fabric something. A glance at mapped memory that shows no task is no attempt.
+  void count_attempt() noexcept { ++attempts_; }
 
   [[nodiscard]] tasks::fabric& net() noexcept { return net_; }
   [[nodiscard]] peers& others() noexcept { return peers_; }

@@ -35,7 +35,7 @@ struct collection_statistics {
   std::uint64_t executed = 0;          // tasks
   std::uint64_t task_ns = 0;           // in tasks
   std::uint64_t process_ns = 0;        // from the moment at which all had come until the end was known
-  std::uint64_t attempted_steals = 0;  // looks at a victim
+  std::uint64_t attempted_steals = 0;  // claims, requests, and looks by way of the fabric; glances at mapped memory not
   std::uint64_t steals = 0;            // those that brought tasks
   std::uint64_t stolen = 0;            // tasks
   std::uint64_t waves = 0;             // of the detection of the end

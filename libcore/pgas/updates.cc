@@ -94,9 +94,23 @@ void updates::add_at(std::uint64_t at, const std::size_t* places, const std::byt
     for (std::size_t i = 0; i < n; ++i) {
       std::uint64_t operand;
       std::memcpy(&operand, values + (first + i) * each, sizeof operand);
-      if (operand != 0) add_word(found[i], operand);
+      if (operand == 0) continue;
+      if (by_cpu(found[i])) {
+        add_word(found[i], operand);
+      } else {
+        scattered_.emplace_back(places[first + i], operand);
+      }
     }
   }
+  // A fabric's atomic costs more than a place in a sort, so what goes to one number goes there at once.
+  std::sort(scattered_.begin(), scattered_.end());
+  for (std::size_t i = 0; i < scattered_.size();) {
+    const std::size_t place = scattered_[i].first;
+    std::uint64_t sum = 0;
+    for (; i < scattered_.size() && scattered_[i].first == place; ++i) sum += scattered_[i].second;
+    if (sum != 0) add_word(find(at + place * each), sum);
+  }
+  scattered_.clear();
   finish_words();
 }
 

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "libcore/net/batch.hpp"
@@ -115,8 +116,9 @@ class updates {
   update_parts parts_;
   tasks::batch batch_;
   staging* staging_ = nullptr;
-  std::size_t noted_ = 0;  // words, that were not posted
-  std::vector<lot> lots_;  // that wait for their locks
+  std::size_t noted_ = 0;                                         // words, that were not posted
+  std::vector<lot> lots_;                                         // that wait for their locks
+  std::vector<std::pair<std::size_t, std::uint64_t>> scattered_;  // places and operands of words elsewhere
 };
 
 }  // namespace tobi::pgas

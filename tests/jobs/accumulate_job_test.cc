@@ -577,7 +577,7 @@ const setting block{"TOBI_BLOCK_SIZE", "4K"}, sub{"TOBI_SUB_BLOCK_SIZE", "256"},
 
 INSTANTIATE_TEST_SUITE_P(
     over, updates,
-    testing::Values(way{"one_worker", 1, {}}, way{"shm", 4, {}}, way{"shm_many", 16, {}},
+    testing::Values(way{"one_worker", 1, {}}, way{"as_set", 4, {}}, way{"shm_many", 16, {}},
                     way{"sim", 4, {sim, two_nodes}},
                     way{"sim_none", 2, {sim, two_nodes, block, sub, cache, {"TOBI_CACHE_POLICY", "none"}}},
                     way{"sim_through", 4, {sim, two_nodes, block, sub, cache, {"TOBI_CACHE_POLICY", "write_through"}}},

@@ -67,6 +67,11 @@ unset TOBI_NODES TOBI_BLOCK_SIZE TOBI_CACHE_SIZE
 leaf() { run "$BIN/../tests/long_leaf_job_test" --gtest_filter='*over_verbs' && says 'PASSED.* 1 test'; }
 rule "verbs: a leaf that never polls stops no thief" leaf
 
+# The row without settings of its own runs over what is set here.
+updates() { TOBI_NODES=2 run "$BIN/../tests/accumulate_job_test" --gtest_filter="over/updates.$1/as_set" && says 'PASSED.* 1 test'; }
+rule "verbs: updates of all workers add up" updates of_all_workers_add_up
+rule "verbs: updates leave dirty neighbours alone" updates leave_dirty_neighbours_alone
+
 row() { run "$BIN/tobi-perf" "$@" && [ "$(grep -c '"median' $log)" -ge "$rows" ]; }
 rows=2
 operations=("get --size 8" amo-faa "bw --size 64K -w 2")

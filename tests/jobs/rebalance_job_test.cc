@@ -2,11 +2,14 @@
 // rebalance() in jobs, over each kind of fabric: no task is lost or doubled, wherever tasks were and however many there
 // are, by both balancers; that they go where little is to do; and the mistakes of its callers.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -304,6 +307,44 @@ TEST_P(rebalance, by_the_time_that_tasks_took) {
   });
 }
 
+// Random numbers of tasks of random lengths, on ranks and rounds that have some, with random options.
+TEST_P(rebalance, of_what_is_random) {
+  expect_zero([](tobi::runtime& rt, tally* counts) {
+    constexpr std::uint32_t seed = 20120618;
+    std::mt19937 random(seed);
+    const auto alike = [&] { return static_cast<std::uint32_t>(random()); };  // on all ranks
+    for (int one = 0; one < 12; ++one) {
+      here mine{counts, rt.rank()};
+      const std::size_t capacity = 1 + alike() % 500;
+      collection tasks(work_on, mine, {.capacity = capacity, .retains = alike() % 4 != 0, .steals = alike() % 2 == 0});
+      rt.barrier();
+      for (std::size_t i = 0; rt.rank() == 0 && i < tally::most; ++i) counts->times[i].store(0);
+      rt.barrier();
+      std::uint32_t all = 0;
+      for (int r = 0; r < rt.size(); ++r) {
+        for (std::uint32_t i = alike() % 3 == 0 ? 0 : alike() % 300; i != 0; --i, ++all) {
+          const std::uint32_t spins = alike() % (1u << alike() % 14);
+          if (r == rt.rank()) tasks.add(item::of(all, spins));
+        }
+      }
+      for (std::uint32_t round = 1; round <= 4; ++round) {
+        tasks.process();
+        if (!all_are(*counts, all, round)) std::fprintf(stderr, "seed %u, collection %d, round %u\n", seed, one, round);
+        CHECK(all_are(*counts, all, round));
+        rt.barrier();
+        tobi::balance_options how;
+        how.how = alike() % 4 == 0 ? tobi::balancer::central : tobi::balancer::hierarchical;
+        how.branching = 2 + alike() % 6;
+        how.c = 1 + (alike() % 50) / 100.0;
+        how.d = 1 + (alike() % 50) / 100.0;
+        how.bins_per_doubling = 1u << alike() % 9;
+        tasks.rebalance(how);
+      }
+    }
+    return 0;
+  });
+}
+
 // --- mistakes: one sentence, and the job ends with status 2 -------------------------------------------------
 
 template <class Body>
@@ -422,6 +463,43 @@ TEST(a_rebalance, has_room_in_the_heap) {
   EXPECT_EQ(o.status, 1) << o.said;
   EXPECT_NE(o.said.find("the registered heap is full: rank "), std::string::npos) << o.said;
   EXPECT_NE(o.said.find(" in rebalance(); raise TOBI_HEAP_SIZE."), std::string::npos) << o.said;
+}
+
+// All that a rebalance has taken of the heap it gives back.
+TEST(a_rebalance, leaves_nothing_in_the_heap) {
+  const outcome o = in_job(3, {{"TOBI_HEAP_SIZE", "16M"}}, [](tobi::runtime& rt) {
+    struct large {
+      char bytes[2048];
+    };
+    here mine{nullptr, rt.rank()};
+    using of_large = tobi::task_collection<large, here>;
+    of_large tasks([](const large&, const of_large::context&) {}, mine, {.capacity = 16});
+    // 2.4 MB are packed in each of a hundred rounds, if all move.
+    std::uint64_t moved = 0;
+    for (int round = 0; round < 100; ++round) {
+      for (int i = 0; rt.rank() == round % 3 && i < 1200; ++i) tasks.add({});
+      tasks.process();
+      tasks.rebalance();
+      moved += tasks.balanced().moved_bytes;
+      tasks.clear();
+    }
+    CHECK(moved > 0);
+    return 0;
+  });
+  EXPECT_EQ(o.status, 0) << o.said;
+}
+TEST(a_rebalance, ends_with_a_worker_that_is_killed_before_it) {
+  const outcome o = in_job(4, {}, [](tobi::runtime& rt) {
+    here mine{nullptr, rt.rank()};
+    collection tasks(nothing, mine);
+    for (std::uint32_t i = 0; i < 500; ++i) tasks.add(item::of(i, 0));
+    tasks.process();
+    if (rt.rank() == 2) raise(SIGKILL);
+    tasks.rebalance();
+    return 0;
+  });
+  EXPECT_NE(o.status, 0) << o.said;
+  EXPECT_NE(o.said.find("rank 2"), std::string::npos) << o.said;
 }
 
 INSTANTIATE_TEST_SUITE_P(

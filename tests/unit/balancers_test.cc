@@ -90,6 +90,11 @@ TEST(a_core, keeps_its_longest_task) {
   std::uint64_t given = 0;
   for (const bin_count& b : donate(own, 10, true).surplus) given += b.count;
   EXPECT_EQ(given, 1'000'000u);
+  binned_times twins(time_bins(16));
+  twins.add(code_of(1'000'000), 2);
+  const standing s = donate(twins, 10, true);
+  ASSERT_EQ(s.surplus.size(), 1u);
+  EXPECT_EQ(s.surplus[0].count, 1u);
 }
 TEST(a_core, that_only_serves_others_gives_away_all) {
   binned_times own(time_bins(16));

@@ -52,8 +52,9 @@ comparison one(const line& all, const line& e, const std::vector<line>& ours, do
   for (const line& wanted : e.at("ours")) {
     for (const line& l : ours) {
       if (!fits(l, wanted.at("match"))) continue;
-      compared_row r{wanted.contains("label") ? wanted.at("label").get<std::string>() + ", " + setting_of(l)
-                                              : title_of(l) + ", " + setting_of(l),
+      const std::string setting = setting_of(l);  // none, of what is computed for a machine that is not there
+      compared_row r{(wanted.contains("label") ? wanted.at("label").get<std::string>() : title_of(l)) +
+                         (setting.empty() ? "" : ", " + setting),
                      {}};
       for (const line& spec : values_of(all, wanted)) r.values.push_back(shown(spec, l, ghz));
       c.ours.push_back(std::move(r));

@@ -64,11 +64,11 @@ void print_collection_table(const arguments& a, tobi::runtime& rt, const collect
   fmt::print("{} {}, {}, {} worker{} on {} node{} ({}); {} tasks, {} of them not null. Per worker: mean (deviation)\n",
              a.app, program.describe(), name_of(a.collection.how), rt.computing(), rt.computing() == 1 ? "" : "s",
              rt.nodes(), rt.nodes() == 1 ? "" : "s", rt.transport_name(), r.all, r.non_null);
-  fmt::print("{:>9}{:>11}{:>11}{:>12}{:>10}{:>20}{:>20}{:>18}\n", "iteration", "seconds", "ideal s", "efficiency",
+  fmt::print("{:>9}{:>11}{:>11}{:>12}{:>11}{:>24}{:>22}{:>18}\n", "iteration", "seconds", "ideal s", "efficiency",
              "tasks", "tasks per worker", "attempted steals", "steals");
   for (std::size_t n = 0; n < r.iterations.size(); ++n) {
     const collection_iteration& i = r.iterations[n];
-    fmt::print("{:>9}{:>11.4f}{:>11.4f}{:>12.3f}{:>10}{:>20}{:>20}{:>18}\n", n, i.seconds, i.ideal_seconds,
+    fmt::print("{:>9}{:>11.4f}{:>11.4f}{:>12.3f}{:>11}{:>24}{:>22}{:>18}\n", n, i.seconds, i.ideal_seconds,
                i.efficiency(), i.executed, in_text(i.tasks), in_text(i.attempted_steals), in_text(i.steals));
   }
   fmt::print("  utilisation over time, iteration {}, %:", r.iterations.size() - 1);

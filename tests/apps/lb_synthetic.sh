@@ -11,7 +11,7 @@ less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }'; }
 run 120 "$bench" lb-synthetic --tasks-per-core 10 --cores 16,2400,38400 --n 4,16 --m 4 --repeat 1 --json
 all "both balancers, of each distribution a line" '[ $status -eq 0 ]' silent 'lines 12' \
   'says "^{\"app\":\"lb-synthetic\",\"params\":{\"balancer\":\"central\",\"cores\":16,\"n\":4,\"m\":4,\"tasks\":160},"' \
-  'says "\"balancer\":\"hierarchical\",\"cores\":38400,\"n\":16,\"m\":4,\"tasks\":384000,"' \
+  'says "\"balancer\":\"hierarchical\",\"cores\":38400,\"n\":16,\"m\":4,\"tasks\":384000},"' \
   '[ "$(grep -c "\"seconds\":$number,\"compute_s\":$number,\"steps\":$number,\"messages_in_a_row\":$number," "$out")" -eq 12 ]'
 cp "$out" "$folder/lines"
 for cores in 16 2400 38400; do

@@ -3,6 +3,7 @@
 # Each program of tools/examples says what it should, on one worker, on two, and on two nodes with the simulated network between
 # them. An example without a row here is noticed, and so is the script for Slurm that names what is not there.
 . "$(dirname "$0")/../harness.inc"
+: "${CXX:=g++}"
 examples=$BIN/../examples
 declare -A says_of=(
   [collection]='148933 primes below 2000000'
@@ -25,6 +26,12 @@ for name in "${!says_of[@]}"; do
     run 120 $how "$examples/$name" ${!arguments:-}
     all "$name with $how" '[ $status -eq 0 ]' silent 'lines 1' 'grep -qF "${says_of[$name]}" "$out"'
   done
+done
+# A collection in the serial elision: each worker executes what was added to it.
+"$CXX" -std=c++20 -O1 -DTOBI_ELIDE -I"$ROOT/libcore/include" "$ROOT/tools/examples/collection.cc" -o "$folder/elided" -L"$BIN/../lib" -ltobi -Wl,-rpath,"$BIN/../lib" >"$out" 2>&1
+for workers in 1 2; do
+  run 120 TOBI_WORKERS=$workers "$folder/elided"
+  all "collection, elided, on $workers" '[ $status -eq 0 ]' silent 'grep -qF "${says_of[collection]}" "$out"'
 done
 script=tools/examples/job.slurm
 all "the script for Slurm can be read by a shell" "bash -n $script"

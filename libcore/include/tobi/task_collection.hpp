@@ -28,6 +28,9 @@
 #include "tobi/error.hpp"
 
 namespace tobi {
+#ifdef TOBI_ELIDE
+inline namespace elided {
+#endif
 
 template <class Task, class Local>
 class task_collection;
@@ -61,11 +64,20 @@ class collection_handle {
  private:
   template <class Task, class Local>
   friend class task_collection;
-  explicit collection_handle(std::uint32_t number) noexcept : number_(number) {}
+#ifndef TOBI_ELIDE
+  explicit collection_handle(const void* part) noexcept : number_(detail::tobi_collection_number(part)) {}
   void ask(int restores) const {
     detail::tobi_future_join(detail::tobi_collection_in_run(number_, restores), nullptr, 0);
   }
   std::uint32_t number_;
+#else
+  // There are no tasks to wait for.
+  explicit collection_handle(void* part) noexcept : part_(part) {}
+  void ask(int restores) const {
+    restores != 0 ? detail::tobi_collection_restore(part_) : detail::tobi_collection_process(part_);
+  }
+  void* part_;
+#endif
 };
 
 /// Tasks of one type, which is copied by bytes from worker to worker. A task is executed once per process(), on some
@@ -112,9 +124,7 @@ class task_collection {
   /// that were, and with those that threw.
   void process() { detail::tobi_collection_process(part_); }
   /// Returns what names this collection in the tasks of tobi::run.
-  [[nodiscard]] collection_handle handle() const noexcept {
-    return collection_handle(detail::tobi_collection_number(part_));
-  }
+  [[nodiscard]] collection_handle handle() const noexcept { return collection_handle(part_); }
   /// Behind process(): what the next one executes here. See collection_options::retains.
   void restore() { detail::tobi_collection_restore(part_); }
   /// Collective, outside of tobi::run, behind process(), in place of restore(): moves tasks between the workers by the
@@ -124,7 +134,13 @@ class task_collection {
   /// is taken to take the mean time. The time of tasks that tasks add is not predicted. Does not move the caller. Ends
   /// the job with a sentence where nothing was processed since the collection was filled, where HOW is no good or
   /// differs between workers, and where the registered heap has no room for the tasks that arrive (TOBI_HEAP_SIZE).
-  void rebalance(const balance_options& how = {}) { detail::tobi_collection_rebalance(part_, &how); }
+  void rebalance([[maybe_unused]] const balance_options& how = {}) {
+#ifdef TOBI_ELIDE
+    restore();
+#else
+    detail::tobi_collection_rebalance(part_, &how);
+#endif
+  }
   /// Returns what the last rebalance() did, on all workers alike.
   [[nodiscard]] balance_statistics balanced() const {
     balance_statistics what;
@@ -146,7 +162,14 @@ class task_collection {
  private:
   void* make(const collection_options& how) {
     const detail::collection_type type{sizeof(Task), &execute, this};
+#ifdef TOBI_ELIDE
+    // Each worker has global memory of its own there, so tasks stay where they were added.
+    collection_options alone = how;
+    alone.steals = false;
+    return detail::tobi_collection_make(&type, &alone);
+#else
     return detail::tobi_collection_make(&type, &how);
+#endif
   }
   static void execute(void* face, std::uint32_t function, const void* task) {
     auto& self = *static_cast<task_collection*>(face);
@@ -159,4 +182,7 @@ class task_collection {
   void* part_;
 };
 
+#ifdef TOBI_ELIDE
+}  // namespace elided
+#endif
 }  // namespace tobi

@@ -97,9 +97,11 @@ void tobi_collection_balanced(const void* collection, balance_statistics* what);
 void tobi_collection_clear(void* collection);
 void tobi_collection_counted(const void* collection, collection_statistics* counts);
 std::uint32_t tobi_collection_number(const void* collection);
+#ifndef TOBI_ELIDE
 /// In a task: all workers process the collection of that number, or restore it, when they have nothing else to run.
 /// Returns a future for one join, which then ends, with the exception of process() if it has one.
 future_name tobi_collection_in_run(std::uint32_t number, int restores);
+#endif
 }
 
 }  // namespace detail

@@ -93,6 +93,7 @@ pool::collection* collections::make(const detail::collection_type& type, const c
   pool::mail* const post = steal_by_messages(how) ? &all_mail() : nullptr;
   *free = std::make_unique<pool::collection>(on_, static_cast<std::size_t>(free - parts_.begin()), type, how, post);
   meet_();  // all have said where theirs is
+  (*free)->find_neighbours();
   return free->get();
 }
 

@@ -88,6 +88,13 @@ collection::~collection() {
   on_.heap->deallocate(words_);
 }
 
+void collection::find_neighbours() {
+  if (thief_ == nullptr) return;
+  for (const int rank : on_.near) {
+    (void)std::atomic_ref(peers_.mapped(rank)->shared).load(std::memory_order_relaxed);
+  }
+}
+
 void collection::start_attendant() {
   transports::transport& transport = on_.net->transport();
   if (!transport.caps().any_thread || !arch::prepare_heavy_fence().empty()) return;  // the worker's start has said so

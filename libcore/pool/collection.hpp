@@ -52,6 +52,8 @@ class collection final : public tasks::attended, private mail::reader {
   collection& operator=(const collection&) = delete;
 
   [[nodiscard]] std::size_t number() const noexcept { return number_; }
+  /// All ranks have made theirs: finds those of this node, so that the first process() does not wait for page faults.
+  void find_neighbours();
   /// Adds the task of FUNCTION at TASK: before process(), or in a task of this collection.
   void add(std::uint32_t function, const void* task);
 

@@ -6,11 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tobi/tobi.hpp>
 #include <utility>
 #include <vector>
@@ -75,4 +77,13 @@ outcome in_job(int workers, std::span<const std::pair<const char*, const char*>>
 template <class Body>
 outcome in_job(int workers, environment env, Body body) {
   return in_job(workers, std::span(env.begin(), env.size()), body);
+}
+
+/// Of the ways in which a test is run, those that are named; with WHOLE=1 all.
+template <class Way>
+std::vector<Way> some_of(std::vector<Way> all, std::initializer_list<std::string_view> named) {
+  if (std::getenv("WHOLE") == nullptr) {
+    std::erase_if(all, [&](const Way& w) { return std::find(named.begin(), named.end(), w.name) == named.end(); });
+  }
+  return all;
 }

@@ -504,14 +504,15 @@ TEST(a_rebalance, ends_with_a_worker_that_is_killed_before_it) {
 
 INSTANTIATE_TEST_SUITE_P(
     over, rebalance,
-    testing::Values(
-        way{"one_worker", 1, {}}, way{"shm_two", 2, {}}, way{"shm", 4, {}}, way{"shm_many", 8, {}},
-        way{"sim", 5, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_NODES", "2"}}},
-        way{"sim_manual", 2, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_SIM", "manual"}, {"TOBI_NODES", "2"}}},
-        way{"sim_nochain", 3, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_SIM", "nochain"}, {"TOBI_NODES", "3"}}},
-        way{"ofi", 4, {{"TOBI_TRANSPORT", "ofi"}, {"TOBI_NODES", "2"}}},
-        way{"ofi_inline", 3, {{"TOBI_TRANSPORT", "ofi"}, {"TOBI_NODES", "3"}, {"TOBI_AMO_SERVER", "inline"}}},
-        way{"ofi_server", 4, {{"TOBI_TRANSPORT", "ofi"}, {"TOBI_NODES", "2"}, {"TOBI_AMO_SERVER", "worker"}}}),
+    testing::ValuesIn(some_of<way>(
+        {way{"one_worker", 1, {}}, way{"shm_two", 2, {}}, way{"shm", 4, {}}, way{"shm_many", 8, {}},
+         way{"sim", 5, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_NODES", "2"}}},
+         way{"sim_manual", 2, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_SIM", "manual"}, {"TOBI_NODES", "2"}}},
+         way{"sim_nochain", 3, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_SIM", "nochain"}, {"TOBI_NODES", "3"}}},
+         way{"ofi", 4, {{"TOBI_TRANSPORT", "ofi"}, {"TOBI_NODES", "2"}}},
+         way{"ofi_inline", 3, {{"TOBI_TRANSPORT", "ofi"}, {"TOBI_NODES", "3"}, {"TOBI_AMO_SERVER", "inline"}}},
+         way{"ofi_server", 4, {{"TOBI_TRANSPORT", "ofi"}, {"TOBI_NODES", "2"}, {"TOBI_AMO_SERVER", "worker"}}}},
+        {"one_worker", "shm_many", "sim_manual", "ofi_inline"})),
     [](const auto& p) { return std::string(p.param.name); });
 
 }  // namespace

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # The real deques, joins and scheduler over the simulated weak fabric: many seeds, every mode, both deques, 2 to 4 workers. A
 # run that is wrong, or hangs, is printed with what replays it. SEEDS (how many), FIRST_SEED, BUDGET (seconds) and MODES (of the
-# fabric; "weakest" is none) may be given; WHOLE is for longer. Each pair of mode and deque has LEAST runs however long these
+# fabric; "weakest" is none) and DEQUES may be given; WHOLE is for longer. Each pair of mode and deque has LEAST runs however long these
 # take: in six each program is met. In all but ordered-gets a get may read before an earlier get of its chain.
 . "$(dirname "$0")/../harness.inc"
 : "${SEEDS:=50}" "${FIRST_SEED:=1}" "${BUDGET:=${WHOLE:+15}}" "${LEAST:=$([ -n "${WHOLE:-}" ] && echo 24 || echo 6)}"
-: "${MODES:=weakest manual manual-amo depth1 nochain manual,depth1,nochain inorder clog=50}"
+: "${DEQUES:=steal_word the}" "${MODES:=weakest manual manual-amo depth1 nochain manual,depth1,nochain inorder clog=50}"
 [ "$LEAST" -le $((3 * SEEDS)) ] || LEAST=$((3 * SEEDS))
 exec 2>/dev/null  # where bash would announce each run that was killed
 runs=0 stopped=
@@ -31,9 +31,9 @@ one() {  # seed, mode, workers, deque, program
 echo "seeds $FIRST_SEED to $((FIRST_SEED + SEEDS - 1))"
 for mode in $MODES; do
   [ "$mode" != weakest ] || mode=
-  for deque in steal_word the; do
+  for deque in $DEQUES; do
     before=$runs bad=0
-    share=$((${BUDGET:-5} / (2 * $(wc -w <<<"$MODES")) + 1)) SECONDS=0
+    share=$((${BUDGET:-5} / ($(wc -w <<<"$DEQUES") * $(wc -w <<<"$MODES")) + 1)) SECONDS=0
     for ((seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; ++seed)); do
       for workers in 2 3 4; do
         # Not every program with every seed: two seeds in a row meet all six, over the seeds all meet all numbers of workers.

@@ -459,6 +459,13 @@ TEST(a_collection, is_asked_for_by_one_task_at_a_time) {
     });
   });
 }
+TEST(a_collection, is_asked_for_by_a_task_that_the_root_waits_for) {
+  expect_refused("the root of tobi::run has ended while one of its tasks processes a task collection; join that task.",
+                 [](tobi::runtime&, here& mine) {
+                   collection tasks(nothing, mine);
+                   tobi::run([handle = tasks.handle()] { (void)tobi::spawn_future([=] { handle.process(); }, 1); });
+                 });
+}
 TEST(a_collection, is_asked_for_in_a_run) {
   expect_refused("tobi::collection_handle::process was called outside of tobi::run", [](tobi::runtime&, here& mine) {
     collection tasks(nothing, mine);

@@ -80,8 +80,9 @@ pool::collection* collections::make(const detail::collection_type& type, const c
   });
   if (all[0] != ~all[1]) {
     base::fatal("the workers make a task collection that differs: here its tasks have " +
-                    std::to_string(type.task_bytes) + " bytes, and its capacity is " + std::to_string(how.capacity) +
-                    "; give all workers the same type and options.",
+                    std::to_string(type.task_bytes) + " bytes, its capacity is " + std::to_string(how.capacity) +
+                    ", and workers " + (how.steals ? "steal" : "do not steal") + " (steal_by " +
+                    std::to_string(static_cast<int>(how.by)) + "); give all workers the same type and options.",
                 base::exit_usage);
   }
   const auto free = std::find(parts_.begin(), parts_.end(), nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The active messages by which ranks steal where the fabric's atomics are messages anyway: a thief asks, and hears of
-// the tasks that have come, or that there are none. One for all collections of a job. It takes 4 KB per rank of the job
+// the tasks that have come, or that there are none. One for all collections of a job. It takes 2 KB per rank of the job
 // on each rank, so it is made with the first collection that needs it.
 #pragma once
 

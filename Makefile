@@ -43,8 +43,8 @@ made    = $(if $(filter-out FORCE,$?)$(call differs,$(2),$(file <$(record))),$(s
 
 # What the optional parts are: build/config.mk, which make makes where it is missing (see tools/make/configure). What installs
 # packages first starts another make afterwards.
-ifneq ($(filter-out demo check soak bench docs manual dist deb clean help,$(or $(MAKECMDGOALS),all)),)
-build/config.mk: tools/make/configure
+ifneq ($(filter-out demo check check-aarch64 check-hosts cluster-shell soak bench new-transport docs manual dist deb clean help,$(or $(MAKECMDGOALS),all)),)
+build/config.mk: tools/make/configure $(wildcard transports/*/module.mk)
 	$(Q)CXX=$(CXX) tools/make/configure
 include build/config.mk
 endif
@@ -58,11 +58,11 @@ include arch/module.mk alloc/module.mk bootstrap/module.mk transports/module.mk 
 lib_objects := $(call objects,$(lib_units)) $(OUT)/obj/alloc/jemalloc.o
 
 .SECONDARY:
-.PHONY: all demo check soak bench install clean help programs libraries tests FORCE
+.PHONY: all demo check check-aarch64 check-hosts cluster-shell soak bench new-transport install clean help programs libraries tests FORCE
 all: $(joined_objects) libraries programs
 libraries: $(LIB) $(SO) $(mpi_plugins)
 programs: $(tool_programs) $(example_programs) $(perf_plugins)
-tests: $(test_programs)
+tests: $(test_programs) $(emulated_tofu)
 
 compile = $(CXX) $(CXXFLAGS) $(flags_$(subst /,_,$(*D))) -MMD -MP -c $< -o $@
 $(OUT)/obj/%.o: %.cc FORCE
@@ -72,7 +72,7 @@ $(OUT)/obj/%.o: %.S FORCE
 $(OUT)/obj/%.elided.o: %.cc FORCE
 	$(call made,CXX,$(compile) -DTOBI_ELIDE)
 $(LIB): $(lib_objects) FORCE
-	$(call made,AR,rm -f $@ && ar crs $@ $(filter %.o,$^))
+	$(call made,AR,rm -f $@ && $(CROSS)ar crs $@ $(filter %.o,$^))
 $(SO): $(lib_objects) libcore/libtobi.map FORCE
 	$(call made,LINK,$(CXX) -shared -Wl$(comma)-soname$(comma)$(SONAME) -Wl$(comma)--version-script=libcore/libtobi.map -Wl$(comma)-z$(comma)defs \
 	  $(LDFLAGS) -o $@ $(lib_objects) $(LIBS) && ln -sf $(@F) $(@D)/$(SONAME) && ln -sf $(@F) $(@D)/libtobi.so)
@@ -82,12 +82,18 @@ again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$$(np
 demo:
 	$(Q)tools/make/packages demo && $(again) $(OUT)/bin/tobi-bench
 	$(Q)$(OUT)/bin/tobi-bench uts --tree T1L --verify --efficiency --progress
-check soak:
+check soak check-hosts cluster-shell:
 	$(Q)tools/make/packages check && rm -f build/config.mk && $(again) all tests
-	$(Q)OUT=$(OUT) MAKE="$(MAKE)" CXX=$(CXX) tools/make/check $(filter soak,$@)
+	$(Q)OUT=$(OUT) MAKE="$(MAKE)" CXX=$(CXX) $(if $(filter cluster-shell,$@),tests/hosts/site $(or $(HOSTS),3),tools/make/check $(filter-out check,$@))
+check-aarch64:
+	$(Q)tools/make/packages check && mkdir -p $(OUT)/bin && OUT=$(OUT) MAKE="$(MAKE)" tests/aarch64/runtime
 bench:
 	$(Q)tools/make/packages check && rm -f build/config.mk && $(again) all perf-tests
 	$(Q)OUT=$(OUT) tests/perf/run
+
+# A port of its own to fill in: make new-transport NAME=x.
+new-transport:
+	$(Q)CXX=$(CXX) tools/make/new_transport $(NAME)
 
 # What others build with names the folders that it is installed to.
 describe = $(Q)sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|; s|@VERSION@|$(VERSION)|; s|@SONAME@|$(SONAME)|' \
@@ -100,14 +106,14 @@ install: all install-manual install-completion
 	$(call describe,tobiConfig.cmake,cmake/tobi)
 	$(call describe,tobiConfigVersion.cmake,cmake/tobi)
 	$(Q)cp $(tool_programs) $(DESTDIR)$(PREFIX)/bin/
-clean:
-	$(Q)rm -rf build
+clean: ; $(Q)rm -rf build
 help:
 	@echo 'make            build the libraries, tools and examples        make demo     install packages, build, run a tree of 102 million tasks'
 	@echo 'make check      install packages, run every test (FAST=1: quick ones; WHOLE=1: all)   make bench    run the measurements (nothing is asserted)'
-	@echo 'make soak       the tests with many seeds and repetitions, for hours'
+	@echo 'make soak       the tests with many seeds and repetitions, for hours           make check-aarch64    the runtime for AArch64, emulated'
+	@echo 'make check-hosts   jobs of several hosts, all programs and faults        make cluster-shell HOSTS=3    a shell that reaches three hosts'
 	@echo 'make install    to PREFIX=$(PREFIX), libraries to LIBDIR, under DESTDIR   make clean    remove build/'
-	@echo 'make docs       install pandoc and doxygen, make the man pages, an HTML site and the reference of the headers'
+	@echo 'make docs       install pandoc and doxygen, make the man pages, an HTML site and the reference of the headers   make new-transport NAME=x    begin a port'
 	@echo 'make dist       a source tarball                               make deb      Debian packages of it, in build/deb'
 	@echo 'MODE=release|debug|asan|tsan   CXX=compiler   V=1 shows the commands'
 

@@ -98,6 +98,7 @@ heap::heap(std::byte* base, std::size_t bytes) : range_(std::make_unique<range>(
                 "); raise TOBI_HEAP_SIZE.");
   }
   flags_ = in_arena(arena_) | no_thread_cache;
+  purge_ = "arena." + std::to_string(arena_) + ".purge";
 }
 
 heap::~heap() {
@@ -109,9 +110,14 @@ heap::~heap() {
 }
 
 void* heap::allocate(std::size_t bytes, std::size_t alignment) noexcept {
-  const int log2_alignment = std::countr_zero(alignment);  // the low six bits of the flags
+  const int flags = flags_ | std::countr_zero(alignment);  // the low six bits
   const jemalloc_turn now;
-  return tobi_je_mallocx(bytes == 0 ? 1 : bytes, flags_ | log2_alignment);
+  if (bytes == 0) bytes = 1;
+  if (void* const object = tobi_je_mallocx(bytes, flags); object != nullptr) return object;
+  // What was freed of late waits in pieces, as it was freed, and jemalloc asks for more of the range rather than join
+  // them: 16M have refused 2.3M with 144K in use. To purge joins them; no page goes back, since the hooks refuse that.
+  tobi_je_mallctl(purge_.c_str(), nullptr, nullptr, nullptr, 0);
+  return tobi_je_mallocx(bytes, flags);
 }
 
 void heap::deallocate(void* object) noexcept {

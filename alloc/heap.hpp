@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 namespace tobi::alloc {
 
@@ -18,7 +19,8 @@ class heap {
   heap(const heap&) = delete;
   heap& operator=(const heap&) = delete;
 
-  /// BYTES aligned to ALIGNMENT (a power of two), or null when the range is exhausted.
+  /// BYTES aligned to ALIGNMENT (a power of two), or null when no gap of the range has room for them, also after all
+  /// that was freed has been joined.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment = 16) noexcept;
   /// Gives back what allocate() returned. Any thread may.
   void deallocate(void* object) noexcept;
@@ -29,6 +31,7 @@ class heap {
   std::unique_ptr<range> range_;
   unsigned arena_ = 0;
   int flags_ = 0;
+  std::string purge_;  // jemalloc's name for: join what this arena has free
 };
 
 }  // namespace tobi::alloc

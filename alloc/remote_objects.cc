@@ -72,7 +72,6 @@ void* remote_objects::hold(header* h, std::size_t bytes) noexcept {
   list_.next->previous = h;
   list_.next = h;
   held_bytes_ += bytes;
-  ++held_objects_;
   return h + 1;
 }
 
@@ -81,7 +80,6 @@ void remote_objects::unlink_and_keep(header* h) noexcept {
   h->next->previous = h->previous;
   h->free_word = freed;  // so that a second free of it is noticed
   held_bytes_ -= h->bytes;
-  --held_objects_;
   const std::size_t size_class = (h->bytes - 1) / small_step;
   if (size_class < small_classes) {
     h->next = kept_[size_class];

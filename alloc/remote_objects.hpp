@@ -54,7 +54,6 @@ class remote_objects {
   }
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
-  [[nodiscard]] std::size_t held_objects() const noexcept { return held_objects_; }
 
   /// What others put into an object's free word.
   static constexpr std::uint64_t freed = 1;
@@ -86,7 +85,6 @@ class remote_objects {
   header list_{&list_, &list_, 0, 0};
   std::array<header*, small_classes> kept_{};
   std::size_t held_bytes_ = 0;
-  std::size_t held_objects_ = 0;
   unsigned exhausted_ = 0;  // collections of try_allocate() in a row that were in vain
   unsigned skips_ = 0;      // calls of it that are still to go without one
 };

@@ -105,8 +105,6 @@ segment::~segment() {
   if (fd_ >= 0) close(fd_);
 }
 
-segment::segment(segment&& other) noexcept { *this = std::move(other); }
-
 segment& segment::operator=(segment&& other) noexcept {
   std::swap(layout_, other.layout_);
   std::swap(base_, other.base_);

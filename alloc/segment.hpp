@@ -32,7 +32,6 @@ class segment {
   /// candidates in the same order. Fatal when no candidate is free everywhere, or when the memory cannot be had.
   segment(const segment_layout& layout, const std::function<bool(bool mine)>& everyone_ok);
   ~segment();
-  segment(segment&& other) noexcept;
   segment& operator=(segment&& other) noexcept;
 
   [[nodiscard]] std::byte* control() const noexcept { return base_; }

@@ -5,6 +5,9 @@
 //
 // Where the code loads the offset of je_tsd_tls from the global offset table it now loads it from the variable
 // tobi_je_tsd_offset, by an instruction of the same bytes: only the relocations differ. alloc/tsd.cc sets the variable.
+//
+// Objects for AArch64 have local names for the same place besides, of their mapping ($d) and of GCC's (.LANCHOR1). What
+// jemalloc's own file loads by such a name is exchanged like the rest.
 #include <elf.h>
 
 #include <cstdio>
@@ -45,14 +48,21 @@ int main(int argc, char** argv) {
   const auto* header = reinterpret_cast<const Elf64_Ehdr*>(file.data());
   const auto* sections = reinterpret_cast<const Elf64_Shdr*>(file.data() + header->e_shoff);
   Elf64_Word variable = 0;
+  std::vector<bool> other_name;
   std::size_t exchanged = 0;
   for (unsigned s = 0; s < header->e_shnum; ++s) {
     if (sections[s].sh_type != SHT_SYMTAB) continue;
     auto* symbols = reinterpret_cast<Elf64_Sym*>(file.data() + sections[s].sh_offset);
     const char* names = file.data() + sections[sections[s].sh_link].sh_offset;
-    for (std::size_t i = 0; i < sections[s].sh_size / sizeof(Elf64_Sym); ++i) {
+    other_name.resize(sections[s].sh_size / sizeof(Elf64_Sym));
+    for (std::size_t i = 0; i < other_name.size(); ++i) {
       if (ELF64_ST_TYPE(symbols[i].st_info) != STT_TLS) continue;
-      if (variable != 0 || std::strcmp(names + symbols[i].st_name, offset_variable) != 0) {
+      if (ELF64_ST_BIND(symbols[i].st_info) == STB_LOCAL && symbols[i].st_value == 0) {
+        other_name[i] = true;
+        symbols[i].st_info = ELF64_ST_INFO(STB_LOCAL, STT_NOTYPE);
+        continue;
+      }
+      if (variable != 0 || symbols[i].st_value != 0 || std::strcmp(names + symbols[i].st_name, offset_variable) != 0) {
         return wrong("it has thread-local data other than je_tsd_tls");
       }
       variable = static_cast<Elf64_Word>(i);
@@ -67,7 +77,10 @@ int main(int argc, char** argv) {
     if (sections[s].sh_type != SHT_RELA) continue;
     auto* relocations = reinterpret_cast<Elf64_Rela*>(file.data() + sections[s].sh_offset);
     for (std::size_t i = 0; i < sections[s].sh_size / sizeof(Elf64_Rela); ++i) {
-      if (ELF64_R_SYM(relocations[i].r_info) != variable) continue;
+      const auto named = ELF64_R_SYM(relocations[i].r_info);
+      const bool other = named < other_name.size() && other_name[named];
+      if (named != variable && !other) continue;
+      if (relocations[i].r_addend != 0 && other) return wrong("its thread-local data is used in parts");
       bool known = false;
       for (const exchange& e : exchanges) {
         if (e.machine != header->e_machine || e.thread_local_offset != ELF64_R_TYPE(relocations[i].r_info)) continue;

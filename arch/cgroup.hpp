@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits that the control groups of Linux put on this process. A limit may sit on the process's own group or on any
-// group above it, in version 1 (a tree a controller) or 2 (one tree), so every level of both is read.
+// group above it, in version 1 (a tree per controller) or 2 (one tree), so every level of both is read.
 #pragma once
 
 #include <algorithm>

@@ -19,8 +19,8 @@ namespace tobi::arch {
 
 // From the architecture's context_impl.hpp:
 //   cut_from_parent(base)      the frames of a task that begin at BASE, and are not the root's, were brought here
-//   without
-//                              its parent. Before they are entered: its return must find no register of this process
+//                              without its parent. Before they are entered: its return must find no register of this
+//                              process
 
 /// What tobi_fork and tobi_suspend leave at the saved stack pointer. The four words come first on every architecture;
 /// the registers after them are the assembly's business. Only the owner of the stack writes here.

@@ -7,6 +7,9 @@
 // together with the workers that it forks, or one process and its children where there is no launcher.
 #pragma once
 
+#include <time.h>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -18,6 +21,7 @@
 #include <vector>
 
 #include "bootstrap/neighbours.hpp"
+#include "libcore/base/per_rank.hpp"
 #include "libcore/base/settings.hpp"
 
 namespace tobi::bootstrap {
@@ -58,16 +62,6 @@ class exchange {
   /// From now on HANDLER is called when another rank dies, where the launcher tells. One that ends the job by itself
   /// needs no handler.
   virtual void watch(loss_handler handler) { (void)handler; }
-};
-
-class bootstrap : public exchange {
- public:
-  /// Ranks of the processes on this node, in order, this one included.
-  [[nodiscard]] virtual std::span<const int> local_peers() const noexcept = 0;
-  /// The node of each rank: numbers from 0, in the order of ranks.
-  [[nodiscard]] virtual std::span<const int> nodes() const noexcept = 0;
-  /// For messages about RANK: "rank 3 on node17".
-  [[nodiscard]] virtual std::string name_of(int rank) const = 0;
 
   /// What fence() and finalize() call from time to time while they wait. A process that waits here may be the target of
   /// others that are still on their way, over a fabric that moves only when it is polled.
@@ -77,8 +71,21 @@ class bootstrap : public exchange {
   void share_cores(unsigned workers_per_core) noexcept { workers_per_core_ = workers_per_core; }
 
  protected:
+  [[nodiscard]] timespec between_moves() const noexcept {
+    constexpr unsigned most = 10'000;  // workers per core: no more than half a second
+    return {0, 50'000L * static_cast<long>(std::min(workers_per_core_, most))};
+  }
+
   std::function<void()> move_;
   unsigned workers_per_core_ = 1;
+};
+
+class bootstrap : public exchange {
+ public:
+  /// Ranks of the processes on this node, in order, this one included.
+  [[nodiscard]] virtual std::span<const int> local_peers() const noexcept = 0;
+  /// The node of each rank: numbers from 0, in the order of ranks.
+  [[nodiscard]] virtual std::span<const int> nodes() const noexcept = 0;
 };
 
 /// First look at a fault (SIGSEGV, SIGBUS): explains it and ends the job, or returns false because it does not know the
@@ -89,21 +96,18 @@ void set_fault_filter(fault_filter filter) noexcept;
 /// How the workers of a job are spread over the processes that a launcher started.
 struct plan {
   int self = 0;                         // this client
-  std::vector<int> first;               // of each client: its first rank; then, last, the number of all workers
-  std::vector<int> node;                // of each client
-  std::vector<std::string> hosts;       // of each node
+  base::per_rank<int> first;            // of each client: its first rank; then, last, the number of all workers
+  base::per_rank<int> node;             // of each client
+  base::per_rank<std::string> hosts;    // of each node
   std::vector<neighbour> neighbours{};  // the other clients on this node
   node_page* shared = nullptr;          // with them; null: nothing
+  int host_timeout_s = 0;               // TOBI_HOST_TIMEOUT
+  base::port_range ports{};             // TOBI_PORTS
 
   [[nodiscard]] int clients() const noexcept { return static_cast<int>(node.size()); }
-  [[nodiscard]] int workers(int client) const noexcept {
-    const auto c = static_cast<std::size_t>(client);
-    return first[c + 1] - first[c];
-  }
+  [[nodiscard]] int workers(int client) const noexcept { return first[client + 1] - first[client]; }
   [[nodiscard]] int client_of(int rank) const noexcept;
-  [[nodiscard]] const std::string& host(int client) const noexcept {
-    return hosts[static_cast<std::size_t>(node[static_cast<std::size_t>(client)])];
-  }
+  [[nodiscard]] const std::string& host(int client) const noexcept { return hosts[node[client]]; }
 };
 
 /// The embedded launcher: forks `workers - 1` processes, so that the caller is rank 0 and each child
@@ -118,6 +122,9 @@ struct plan {
 /// cannot be one job. IN_FORCE is what this process has read, and then what rank 0 has given and offered too.
 [[nodiscard]] std::unique_ptr<bootstrap> start(base::settings& in_force, int wanted, int cores);
 
+/// The processes that a launcher has started, or that meet over TCP, as they are: they do not become one job. For a
+/// tool that says in what they differ. Null without a launcher.
+[[nodiscard]] std::unique_ptr<exchange> launched_processes(const base::settings& in_force);
 /// Whether the environment says that a launcher started this process, and TOBI_BOOTSTRAP does not say otherwise.
 [[nodiscard]] bool launched() noexcept;
 /// The number of this process among those of its launcher, as the environment says; 0 without one.

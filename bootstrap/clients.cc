@@ -68,9 +68,7 @@ news news_from(const std::string& text) {
 
 client_card own_card(const exchange& launcher, int wanted, int cores) {
   client_card c;
-  std::array<char, 256> host{};
-  if (gethostname(host.data(), host.size() - 1) != 0) std::strcpy(host.data(), "unknown host");
-  c.host = host.data();
+  c.host = base::host_name();
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   std::array<char, 64> processes{};
@@ -85,9 +83,9 @@ client_card own_card(const exchange& launcher, int wanted, int cores) {
 
 // The first client of the node has the page that all its neighbours take.
 void meet_neighbours(plan& p, exchange& launcher) {
-  const int here = p.node[static_cast<std::size_t>(p.self)];
+  const int here = p.node[p.self];
   for (int c = 0; c < p.clients(); ++c) {
-    if (p.node[static_cast<std::size_t>(c)] != here) continue;
+    if (p.node[c] != here) continue;
     client_card card;
     std::istringstream in(text_of(launcher.get(c, "card")));
     (void)read_card(in, card);
@@ -152,10 +150,8 @@ plan spread_workers(const std::vector<client_card>& cards, int self, std::string
 std::string to_text(const plan& p) {
   std::string text;
   for (int c = 0; c < p.clients();) {
-    const int node = p.node[static_cast<std::size_t>(c)];
-    const auto is_like_it = [&](int other) {
-      return p.node[static_cast<std::size_t>(other)] == node && p.workers(other) == p.workers(c);
-    };
+    const int node = p.node[c];
+    const auto is_like_it = [&](int other) { return p.node[other] == node && p.workers(other) == p.workers(c); };
     int n = 1;
     while (c + n < p.clients() && is_like_it(c + n)) ++n;
     text +=
@@ -201,20 +197,19 @@ plan agree(exchange& launcher, const layout& mine, int wanted, int cores, base::
   std::istringstream all_cards(gather_by_rounds(launcher, card, "card"));
 
   std::string wrong;
+  std::string told;  // the others have none
   if (self == 0) {
     std::vector<client_card> cards;
     for (client_card c; read_card(all_cards, c);) cards.push_back(c);
     TOBI_ASSERT(cards.size() == static_cast<std::size_t>(launcher.size()), "each process has put a card");
     const plan spread = spread_workers(cards, 0, wrong);
-    const std::string told = to_text(news{wrong.empty(), canary(), base::digest(own_layout), to_text(spread), said});
-    launcher.put("news", bytes_of(told));
+    told = to_text(news{wrong.empty(), canary(), base::digest(own_layout), to_text(spread), said});
   }
+  launcher.put("news", bytes_of(told));
   launcher.fence();
   const news first = news_from(text_of(launcher.get(0, "news")));
   plan p = plan_from(first.spread, self);
-  const auto name_of = [&](int c) {
-    return "rank " + std::to_string(p.first[static_cast<std::size_t>(c)]) + " on " + p.host(c);
-  };
+  const auto name_of = [&](int c) { return "rank " + std::to_string(p.first[c]) + " on " + p.host(c); };
   const auto layout_of = [&](int c) { return layout::from_text(text_of(launcher.get(c, "layout"))); };
   const auto has_other_layout = [&] {
     return base::digest(own_layout) != first.layout && !difference(layout_of(0), mine, "", "").empty();
@@ -247,6 +242,8 @@ plan agree(exchange& launcher, const layout& mine, int wanted, int cores, base::
   }
   if (self != 0) base::take_settings(first.settings, in_force);
   adopt_canary(first.canary);
+  p.host_timeout_s = in_force.host_timeout_s;
+  p.ports = in_force.ports;
   return p;
 }
 

@@ -17,6 +17,7 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/layout.hpp"
+#include "bootstrap/tcp/meeting.hpp"
 #include "libcore/base/log.hpp"
 
 namespace tobi::bootstrap {
@@ -102,11 +103,12 @@ bool launched() noexcept {
   const char* chosen = std::getenv("TOBI_BOOTSTRAP");
   const std::string_view how = chosen == nullptr ? "auto" : chosen;
   if (how == "fork") return false;
+  if (tcp::is_asked()) return true;
   return std::any_of(std::begin(rank_names), std::end(rank_names), is_given);
 }
 
 int launch_index() noexcept {
-  if (!launched()) return 0;
+  if (!launched() || tcp::is_asked()) return 0;  // without a launcher each speaks for itself
   return std::atoi(std::getenv(*std::find_if(std::begin(rank_names), std::end(rank_names), is_given)));
 }
 

@@ -44,8 +44,8 @@ std::string gather_by_rounds(exchange& over, const std::string& mine, std::strin
   int reach = 1;
   do {
     const std::string name = reach == 1 ? std::string(key) : name_in_round(key, reach);
-    const bool speaks = rank % reach == 0;
-    if (speaks && reach != 1) over.put(name, std::as_bytes(std::span(texts.data(), texts.size())));
+    const std::size_t said = rank % reach == 0 ? texts.size() : 0;  // each puts something, or the fence brings nothing
+    if (reach != 1) over.put(name, std::as_bytes(std::span(texts.data(), said)));
     over.fence();
     for (int i = 1; i < radix && rank % (reach * radix) == 0 && rank + i * reach < size; ++i) {
       const std::vector<std::byte> theirs = over.get(rank + i * reach, name);

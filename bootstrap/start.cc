@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What starts the job: this process, or a launcher. A launcher that Tobiuo cannot join must not end in many jobs of one
-// worker each, which would all print the right answer.
+// What starts the job: this process, a launcher, or the user on each host. A launcher that Tobiuo cannot join must not
+// end in many jobs of one worker each, which would all print the right answer.
 #include <cstdlib>
 #include <string>
 
@@ -8,6 +8,7 @@
 #include "bootstrap/clients.hpp"
 #include "bootstrap/layout.hpp"
 #include "bootstrap/mpi/loader.hpp"
+#include "bootstrap/tcp/meeting.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/base/mpi_plugin.hpp"
 
@@ -34,10 +35,12 @@ constexpr const char* good_launchers = "start the program with srun --mpi=pmix, 
 
 #ifdef TOBI_HAVE_PMIX
 constexpr const char* no_pmix = "";
-std::unique_ptr<exchange> join_pmix() { return pmix::join(); }
+std::unique_ptr<exchange> join_pmix(const base::settings&) { return pmix::join(); }
 #else
 constexpr const char* no_pmix = "this library was built without PMIx; install libpmix-dev and build it again";
-std::unique_ptr<exchange> join_pmix() { base::fatal(std::string(no_pmix) + ".", base::exit_usage); }
+std::unique_ptr<exchange> join_pmix(const base::settings&) {
+  base::fatal(std::string(no_pmix) + ".", base::exit_usage);
+}
 #endif
 
 // A launcher's way in. Another one is another row.
@@ -45,11 +48,13 @@ struct entrance {
   std::string_view name;
   bool (*is_there)();   // this process was started by such a launcher
   const char* missing;  // what is wrong when it was not
-  std::unique_ptr<exchange> (*join)();
+  std::unique_ptr<exchange> (*join)(const base::settings& in_force);
 };
 constexpr entrance entrances[] = {
+    {"tcp", tcp::is_asked, "neither TOBI_LISTEN nor TOBI_CONNECT is set", tcp::join},
     {"pmix", pmix_is_there, "PMIX_RANK is not set", join_pmix},
-    {"mpi", mpi_is_there, "no launcher of Open MPI or MPICH has started this process", mpi::join},
+    {"mpi", mpi_is_there, "no launcher of Open MPI or MPICH has started this process",
+     [](const base::settings&) { return mpi::join(); }},
 };
 
 // Launchers that nothing above can join: which ones they are, and how many processes they started.
@@ -70,7 +75,7 @@ void refuse_strangers() {
 std::unique_ptr<bootstrap> enter(const entrance& by, base::settings& in_force, int wanted, int cores) {
   require_fixed_addresses();
   const layout mine = own_layout();  // before the launcher's library is loaded: its place does not matter
-  std::unique_ptr<exchange> launcher = by.join();
+  std::unique_ptr<exchange> launcher = by.join(in_force);
   plan spread = agree(*launcher, mine, wanted, cores, in_force);
   if (!launcher->may_fork() && spread.workers(spread.self) > 1) {
     base::fatal("processes of " + std::string(launcher->name()) + " cannot fork more workers: start " +
@@ -96,14 +101,22 @@ std::unique_ptr<bootstrap> start(base::settings& in_force, int wanted, int cores
   if (how == "auto") {
     refuse_strangers();
   } else if (how != "fork") {
-    base::fatal("TOBI_BOOTSTRAP=" + how + " is not in this build; set it to auto, fork, pmix or mpi.",
+    base::fatal("TOBI_BOOTSTRAP=" + how + " is not in this build; set it to auto, fork, tcp, pmix or mpi.",
                 base::exit_usage);
   }
   return fork_workers(wanted != 0 ? wanted : cores);
 }
 
+std::unique_ptr<exchange> launched_processes(const base::settings& in_force) {
+  for (const entrance& e : entrances) {
+    if ((in_force.bootstrap == "auto" || in_force.bootstrap == e.name) && e.is_there()) return e.join(in_force);
+  }
+  return nullptr;
+}
+
 std::vector<way> ways() {
   std::vector<way> all{{"fork", "this process forks the others, on one machine", "", ""}};
+  all.push_back({"tcp", "TOBI_LISTEN on one host, TOBI_CONNECT on the others", "", ""});
   way by_pmix{"pmix", "srun --mpi=pmix, mpirun of Open MPI, prterun", "", no_pmix};
 #ifdef TOBI_HAVE_PMIX
   const pmix::library_facts found = pmix::facts();

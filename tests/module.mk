@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # The tests, by kind. Every file of these folders is one; `make check` runs all of them (see tools/make/check). Those of jobs start
-# whole jobs; those of unit start none.
+# whole jobs. Those of unit start none, so sanitizers can look at them; several fork a helper.
 unit_sources    := $(sort $(wildcard tests/unit/*_test.cc))
 job_sources     := $(sort $(wildcard tests/jobs/*_test.cc))
 unit_programs   := $(patsubst tests/unit/%.cc,$(OUT)/tests/%,$(unit_sources))
 job_programs    := $(patsubst tests/jobs/%.cc,$(OUT)/tests/%,$(job_sources))
+flags_tests_emulators_utofu := -fvisibility=hidden
 thread_programs := $(filter %_threads_test,$(unit_programs))
 # What a sanitizer may look at: not jobs, whose tasks switch stacks, which it does not understand. Nor millions of hashes, which take
 # long and touch no memory of ours.
@@ -29,16 +30,36 @@ $(OUT)/tests/balancers_test: $(OUT)/obj/tests/unit/balancers_test.o $(OUT)/obj/t
 	$(call link,-lgtest -lgtest_main)
 # What threads of one process share needs no transport: little is built again for the thread sanitizer.
 shared_rooms      := base trace net deque task sched
-shared_files      := $(addprefix libcore/pool/,queue.cc thief.cc one_sided_thief.cc)
+shared_files      := $(addprefix libcore/pool/,queue.cc thief.cc one_sided_thief.cc) bootstrap/signed_code.cc
 shared_by_threads := $(OUT)/lib/libshared-by-threads.a
 $(shared_by_threads): $(call objects,$(filter arch/% alloc/% $(shared_rooms:%=libcore/%/%) transports/nap.cc transports/settings.cc,$(lib_units)) $(shared_files)) $(OUT)/obj/alloc/jemalloc.o FORCE
-	$(call made,AR,rm -f $@ && ar crs $@ $(filter %.o,$^))
+	$(call made,AR,rm -f $@ && $(CROSS)ar crs $@ $(filter %.o,$^))
 $(thread_programs): $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(shared_by_threads) FORCE
 	$(call made,LINK,$(CXX) $(LDFLAGS) -o $@ $(filter-out FORCE,$^) $(LIBS) -lgtest -lgtest_main)
 $(filter-out $(thread_programs) %/uts_test %/balancers_test,$(unit_programs)): $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main)
 $(job_programs): $(OUT)/tests/%: $(OUT)/obj/tests/jobs/%.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main)
+
+# Emulated devices' libraries, under the names that their vendors give them: tests load them in their place.
+emulated_tofu := $(OUT)/tests/emulators/libtofucom.so
+$(emulated_tofu): $(call objects,$(sort $(wildcard tests/emulators/utofu/*.cc))) FORCE
+	$(call made,LINK,$(CXX) -shared $(LDFLAGS) -o $@ $(filter %.o,$^) -lpthread)
+$(OUT)/tests/utofu_emulator_test: | $(emulated_tofu)
+# A provider of libfabric that is strict about the rules of its manual. It is found in the folder that FI_PROVIDER_PATH names.
+ifdef HAVE_ofi
+strict_fabric := $(OUT)/tests/fabric/libstrict-fi.so
+$(strict_fabric): $(call objects,$(sort $(wildcard tests/emulators/fabric/*.cc))) FORCE
+	$(call made,LINK,$(CXX) -shared $(LDFLAGS) -o $@ $(filter %.o,$^) -lfabric -lpthread)
+$(OUT)/tests/strict_fabric_test: | $(strict_fabric)
+tests: $(strict_fabric)
+endif
+
+# Started by launchers on several hosts.
+fences_program := $(OUT)/tests/fences
+$(fences_program): $(OUT)/obj/tests/hosts/fences.o $(LIB) FORCE
+	$(call link)
+tests: $(fences_program)
 
 # Programs that tests/perf/run measures with.
 perf_test_programs := $(OUT)/tests/perf/checkout $(OUT)/tests/perf/std_sort $(OUT)/tests/perf/start

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each tool is a folder. Tools link the static library, so that they run from anywhere.
-info_sources    := tools/info/main.cc tools/info/gather.cc tools/info/transports.cc tools/info/child.cc tools/info/probe.cc tools/info/look.cc tools/info/measure.cc tools/info/print.cc
-conform_sources := tools/conform/main.cc tools/conform/stage.cc tools/conform/data.cc tools/conform/atomics.cc tools/conform/errors.cc tools/conform/flow.cc tools/conform/claims.cc
+info_sources    := tools/info/main.cc tools/info/gather.cc tools/info/hosts.cc tools/info/transports.cc tools/info/child.cc tools/info/probe.cc tools/info/look.cc tools/info/measure.cc tools/info/print.cc
+conform_sources := tools/conform/main.cc tools/conform/first.cc tools/conform/work.cc tools/conform/stage.cc tools/conform/data.cc tools/conform/atomics.cc tools/conform/errors.cc tools/conform/flow.cc tools/conform/claims.cc
 bench_apps      := tools/bench/apps/fib.cc tools/bench/apps/btc.cc tools/bench/apps/uts.cc tools/bench/apps/nqueens.cc \
                    tools/bench/apps/loops.cc tools/bench/apps/lcs.cc tools/bench/apps/cilksort.cc tools/bench/apps/heap_frames.cc \
                    tools/bench/apps/uts_mem.cc tools/bench/apps/gups.cc tools/bench/apps/stream.cc tools/bench/apps/histogram.cc tools/bench/apps/pagerank.cc
@@ -11,20 +11,19 @@ bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/programs.c
                    tools/bench/hf/hf.cc tools/bench/hf/molecule.cc tools/bench/hf/integrals.cc tools/bench/hf/scf.cc tools/bench/hf/reference.cc \
                    tools/bench/tce/tce.cc tools/bench/tce/tensor.cc tools/bench/tce/reference.cc tools/bench/tce/blas.cc \
                    tools/bench/peers/openmp.cc $(if $(HAVE_tbb),tools/bench/peers/onetbb.cc) $(bench_apps)
-perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc \
-                   tools/perf/transport_lane.cc tools/perf/raw.cc tools/perf/raw_shm.cc $(if $(HAVE_ofi),tools/perf/raw_ofi.cc) $(if $(HAVE_verbs),tools/perf/raw_verbs.cc)
+perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/control.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc \
+                   tools/perf/transport_lane.cc tools/perf/raw.cc $(raw_sources)
 report_sources  := tools/report/main.cc tools/report/trace.cc tools/report/activity.cc tools/report/figures.cc tools/report/results.cc tools/report/lookup.cc tools/report/curves.cc tools/report/papers.cc tools/report/taken.cc tools/report/global.cc tools/report/ramp.cc tools/report/print.cc tools/report/page.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc
 example_sources := tools/examples/collection.cc tools/examples/fib.cc tools/examples/pi.cc tools/examples/queens.cc tools/examples/sort.cc tools/examples/stencil.cc tools/examples/wavefront.cc
 
 flags_tools_bench       := $(if $(HAVE_tbb),-DTOBI_HAVE_TBB)
-flags_tools_perf        := $(if $(HAVE_ofi),-DTOBI_HAVE_OFI) $(if $(HAVE_verbs),-DTOBI_HAVE_VERBS)
 flags_tools_bench_peers := -fopenmp
 flags_tools_bench_hf    := -isystem $(shell pkg-config --variable=prefix eigen3 2>/dev/null || echo /usr)/include/eigen3
 # Units that include the same long headers (CLI11, nlohmann's) are compiled as one: reading these headers is most of their time.
 # What reads arguments and prints runs once, and its templates take long to compile at -O3; what measures stays.
 apart  := tools/bench/virtual_cores.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/progress.cc tools/bench/peers/% tools/bench/apps/% tools/bench/hf/% tools/bench/tce/% \
           tools/bench/collection_schemes.cc tools/bench/collection_log.cc tools/plot/% \
-          tools/perf/raw% tools/conform/%
+          tools/perf/raw.cc $(raw_sources) tools/conform/%
 timers := tools/bench/run.cc tools/bench/programs.cc tools/bench/measures.cc tools/bench/space.cc tools/bench/breakdown.cc tools/bench/ramp.cc \
           tools/perf/work.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/transport_lane.cc
 joined = $(OUT)/obj/tools/$(1).joined.o $(call objects,$(filter $(apart),$($(1)_sources)))
@@ -45,7 +44,6 @@ $(call parsed_once,talkers,tools/parsed_once.hpp,$(talkers),-O1)
 tool_objects := $(call objects,$(filter-out tools/conform/main.cc tools/bench/peers/% tools/bench/answers.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc,$(filter $(apart),$(foreach t,conform bench perf,$($(t)_sources)))))
 $(call parsed_once,tools,tools/make/parsed_once.hpp,$(sort $(tool_objects) $(patsubst %.cc,$(OUT)/obj/%.elided.o,$(bench_apps)) $(call objects,$(example_sources))))
 $(patsubst %,$(OUT)/obj/tools/%.joined.o,bench bench_timers): private CXXFLAGS += $(flags_tools_bench)
-$(patsubst %,$(OUT)/obj/tools/%.joined.o,perf perf_timers): private CXXFLAGS += $(flags_tools_perf)
 
 tool_programs    := $(OUT)/bin/tobi-info $(OUT)/bin/tobi-conform $(OUT)/bin/tobi-bench $(OUT)/bin/tobi-perf $(OUT)/bin/tobi-report
 example_programs := $(patsubst tools/examples/%.cc,$(OUT)/examples/%,$(example_sources))
@@ -58,12 +56,8 @@ $(OUT)/bin/tobi-conform: $(call objects,$(conform_sources)) $(LIB) FORCE
 $(OUT)/bin/tobi-bench: $(call joined,bench) $(OUT)/obj/tools/bench_timers.joined.o $(patsubst %.cc,$(OUT)/obj/%.elided.o,$(bench_apps)) $(LIB) FORCE
 	$(call link,-lfmt -fopenmp $(if $(HAVE_tbb),-ltbb))
 $(OUT)/bin/tobi-perf: $(call joined,perf) $(OUT)/obj/tools/perf_timers.joined.o $(LIB) FORCE
-	$(call link,-lfmt $(if $(HAVE_ofi),-lfabric) $(if $(HAVE_verbs),-libverbs))
+	$(call link,-lfmt $(raw_libs))
 $(OUT)/bin/tobi-report: $(call joined,report) $(LIB) FORCE
 	$(call link,-lfmt)
-# The raw loop of MPI, once for each library, beside the plugins of the library.
-perf_plugins := $(patsubst $(OUT)/lib/libtobi-mpi-%,$(OUT)/lib/libtobi-perf-mpi-%,$(mpi_plugins))
-$(OUT)/lib/libtobi-perf-mpi-%.so: tools/perf/raw_mpi.cc FORCE
-	$(call made,MPI,$(mpi_compile) $< $(mpi_libs_$*))
 $(OUT)/examples/%: $(OUT)/obj/tools/examples/%.o $(LIB) FORCE
 	$(call link)

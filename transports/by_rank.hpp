@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a worker keeps of each other rank, made when that rank is first used: of a hundred thousand ranks a worker talks
-// to some hundreds. Until then a rank costs four bytes here, which nobody has touched.
+// to some hundreds. Until then a rank costs four bytes here, which nobody has touched. What is needed of all ranks is
+// in a base::per_rank.
 #pragma once
 
 #include <cstddef>

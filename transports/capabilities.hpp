@@ -31,8 +31,11 @@ struct capabilities {
   std::uint32_t inline_max = 0;  // puts up to this size release their buffer at once; 64 at least
   std::uint32_t chain_max = 1;   // operations in one chain
   std::uint64_t put_max = 0;     // bytes in one put or get
-  std::uint32_t peers_max = 0;   // how many peers it talks to without closing connections; 0: all there are
-  std::uint32_t msg_max = 0;     // bytes that come with a notice
+  // A put's place and bytes are multiples of it. More than 1 is for soft::with_amo_server, which makes 1 of it: the
+  // runtime puts single bytes.
+  std::uint32_t put_granule = 1;
+  std::uint32_t peers_max = 0;  // how many peers it talks to without closing connections; 0: all there are
+  std::uint32_t msg_max = 0;    // bytes that come with a notice
 
   /// Chains of more than one operation.
   [[nodiscard]] bool chains() const noexcept { return chain_max > 1; }

@@ -65,14 +65,19 @@ inline void cpu_put(std::byte* remote, const void* local, std::uint64_t bytes) n
   }
 }
 
-/// Executes a checked chain in order. BASE_OF(region) is where the region is mapped.
+/// What a put has stored may wait in the store buffer of this CPU, while it goes on and loads something else. A put is
+/// complete (rule 2 of the contract) behind this fence: what this worker reads then is not older than what it has put.
+inline void complete_puts() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+/// Executes a checked chain in order. BASE_OF(region) is where the region is mapped. True: complete_puts() is due
+/// before the caller says that the chain is complete.
 template <class BaseOf>
-void execute(std::span<const op> ops, BaseOf base_of) noexcept {
+[[nodiscard]] bool execute(std::span<const op> ops, BaseOf base_of) noexcept {
   bool after_put = false;
   for (const op& o : ops) {
     std::byte* remote = base_of(o.region) + o.remote;
     if (o.kind != op_kind::put && after_put) {
-      std::atomic_thread_fence(std::memory_order_seq_cst);
+      complete_puts();
       after_put = false;
     }
     switch (o.kind) {
@@ -95,11 +100,18 @@ void execute(std::span<const op> ops, BaseOf base_of) noexcept {
         const bool won =
             word.compare_exchange_strong(old, o.operand, std::memory_order_acq_rel, std::memory_order_acquire);
         std::memcpy(o.local, &old, sizeof old);
-        if (!won && o.guard) return;
+        if (!won && o.guard) return false;
         break;
       }
     }
   }
+  return after_put;
+}
+
+/// The same, where it is complete at once.
+template <class BaseOf>
+void execute_whole(std::span<const op> ops, BaseOf base_of) noexcept {
+  if (execute(ops, base_of)) complete_puts();
 }
 
 }  // namespace tobi::transports

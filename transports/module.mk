@@ -1,36 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-lib_sources += transports/settings.cc transports/registry.cc transports/probe.cc transports/nap.cc transports/host_atomics.cc transports/mpi/loader.cc transports/self/setup.cc transports/self/datapath.cc \
-               transports/shm/setup.cc transports/shm/datapath.cc transports/peer_memory.cc \
-               transports/sim/setup.cc transports/sim/datapath.cc transports/sim/nic.cc transports/route/route.cc \
-               transports/soft/amo.cc transports/soft/amo_server.cc transports/soft/amo_client.cc \
-               transports/soft/regions.cc transports/soft/placement.cc transports/soft/board.cc \
-               transports/decorators/wrap.cc transports/decorators/stats.cc transports/decorators/trace.cc transports/decorators/fault.cc
+# A port is a folder with a module.mk. All *.cc of the folder are its sources; raw_lane.cc is the loop of tobi-perf --raw over the
+# library's own calls. Its settings are the setting_rows of its settings.hpp. Its module.mk is found, and may say, NAME being the
+# folder:
+#
+#   needs_PART := MODULE PACKAGE [demo]  a library's headers: what pkg-config calls it, or a header's name (x.h), and the Debian
+#                                        package that has it, or - where there is none. make looks for it, make check and make deb
+#                                        install it, and with `demo` make demo too. Where PART is NAME and is not there, not_built.cc
+#                                        is compiled in place of the other sources
+#   tests_PART := PACKAGE...             what else make check installs
+#   sources_NAME := FILE.cc...           the sources, where not all of the folder are
+#   cold_NAME := FILE.cc...              sources off the paths that count, besides setup.cc, library.cc and loader.cc
+#   flags_transports_NAME := -I...       flags of the compiler for the folder's files
+#   raw_libs_NAME := -l...               libraries that raw_lane.cc is linked with
+include $(wildcard transports/*/module.mk)
+ports := $(patsubst transports/%/module.mk,%,$(wildcard transports/*/module.mk))
 
-# Backends whose vendor's headers are optional when Tobiuo is built. Their libraries are loaded when they are used.
-flags_transports := $(if $(HAVE_ofi),-DTOBI_HAVE_OFI) $(if $(HAVE_verbs),-DTOBI_HAVE_VERBS)
-ifdef HAVE_ofi
-lib_sources += transports/ofi/library.cc transports/ofi/symbol_search.cc transports/ofi/provider.cc transports/ofi/setup.cc \
-               transports/ofi/measure.cc transports/ofi/datapath.cc transports/ofi/left_behind.cc transports/ofi/sockets.cc
-endif
-ifdef HAVE_verbs
-lib_sources += transports/verbs/library.cc transports/verbs/device.cc transports/verbs/wireup.cc transports/verbs/responders.cc transports/verbs/queue_pair.cc transports/verbs/setup.cc \
-               transports/verbs/datapath.cc
-endif
+# $(call port_is_built,NAME): not empty where the library's headers are there, or none are asked for.
+port_is_built = $(if $(needs_$(1)),$(HAVE_$(1)),1)
+port_sources  = $(or $(sources_$(1)),$(filter-out not_built.cc raw_%,$(notdir $(wildcard transports/$(1)/*.cc))))
+lib_sources  += $(wildcard transports/*.cc transports/route/*.cc transports/soft/*.cc transports/decorators/*.cc) \
+                $(foreach p,$(ports),$(addprefix transports/$(p)/,$(if $(call port_is_built,$(p)),$(call port_sources,$(p)),not_built.cc)))
+raw_sources  := $(foreach p,$(ports),$(if $(call port_is_built,$(p)),$(wildcard transports/$(p)/raw_lane.cc)))
+raw_libs     := $(foreach p,$(ports),$(if $(call port_is_built,$(p)),$(raw_libs_$(p))))
 
-# What speaks MPI is a plugin, compiled once for each library: they have no common binary interface.
-mpi_sources := transports/mpi/setup.cc transports/mpi/datapath.cc transports/mpi/plugin_services.cc bootstrap/mpi/exchange.cc
-mpi_plugins := $(if $(HAVE_ompi),$(OUT)/lib/libtobi-mpi-openmpi.so) $(if $(HAVE_mpich),$(OUT)/lib/libtobi-mpi-mpich.so)
-ifdef HAVE_ompi
-mpi_flags_openmpi := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I ompi-c))
-mpi_libs_openmpi  := $(shell pkg-config --libs ompi-c)
-endif
-ifdef HAVE_mpich
-mpi_flags_mpich := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I mpich))
-mpi_libs_mpich  := -lmpich
-endif
-mpi_compile = $(CXX) $(CXXFLAGS) -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX -Wno-conversion -Wno-cast-function-type \
-              $(mpi_flags_$*) -fvisibility=hidden -MMD -MP -MF $(OUT)/obj/$(@F).d -MT $@ -shared -Wl$(comma)-soname$(comma)$(@F) -Wl$(comma)-Bsymbolic $(LDFLAGS) -o $@
-# One command compiles four sources, and writes down the headers of the last alone.
-mpi_headers := $(wildcard $(addsuffix /*.hpp,arch transports transports/mpi transports/soft bootstrap bootstrap/mpi libcore/base libcore/include/tobi))
-$(OUT)/lib/libtobi-mpi-%.so: $(mpi_sources) $(mpi_headers) FORCE
-	$(call made,MPI,$(mpi_compile) -Wl$(comma)-z$(comma)defs $(mpi_sources) $(mpi_libs_$*))
+# What starts and ends jobs; tools/make/units.mk compiles it as one unit, which has the flags of all folders.
+cold_transports  := $(addprefix transports/,registry.cc probe.cc peer_memory.cc soft/placement.cc %/setup.cc %/library.cc %/loader.cc %/not_built.cc) \
+                    $(foreach p,$(ports),$(addprefix transports/$(p)/,$(cold_$(p))))
+flags_transports := -I$(OUT)/obj $(foreach p,$(ports),$(flags_transports_$(p)))
+
+# The settings of all folders of this one, for transports/settings.cc.
+settings_folders := $(sort $(patsubst transports/%/settings.hpp,%,$(wildcard transports/*/settings.hpp)))
+found_settings   := $(OUT)/obj/transports/found_settings.hpp
+name_settings     = { printf '$(hash)include "transports/%s/settings.hpp"\n' $(settings_folders) && printf '$(hash)define TOBI_FOUND_SETTINGS' && \
+  printf ' transports::%s::setting_rows$(comma)' $(settings_folders) && echo; } >$@
+$(found_settings): FORCE
+	$(call made,FOUND,$(name_settings))
+$(call objects,transports/settings.cc): $(found_settings)

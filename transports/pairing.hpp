@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "libcore/base/per_rank.hpp"
+
 namespace tobi::transports {
 
 struct pairing {
@@ -15,17 +17,17 @@ struct pairing {
 };
 
 /// NODES: of each rank, numbered from 0; empty: all are on one. Two RANKS or more.
-[[nodiscard]] inline pairing pair_up(int rank, int ranks, const std::vector<int>& nodes) {
+[[nodiscard]] inline pairing pair_up(int rank, int ranks, const base::per_rank<int>& nodes) {
   const auto neighbour = [](int i, int n) { return (i ^ 1) < n ? i ^ 1 : i - 1; };
   const int last = nodes.empty() ? 0 : *std::max_element(nodes.begin(), nodes.begin() + ranks);
   if (last == 0) return {neighbour(rank, ranks), rank % 2 == 0};
-  const int node = nodes[static_cast<std::size_t>(rank)];
+  const int node = nodes[rank];
   const int other = neighbour(node, last + 1);
   int place = 0;
   std::vector<int> there;
   for (int r = 0; r < ranks; ++r) {
-    if (nodes[static_cast<std::size_t>(r)] == other) there.push_back(r);
-    if (r < rank && nodes[static_cast<std::size_t>(r)] == node) ++place;
+    if (nodes[r] == other) there.push_back(r);
+    if (r < rank && nodes[r] == node) ++place;
   }
   return {there[static_cast<std::size_t>(place) % there.size()], node % 2 == 0};
 }

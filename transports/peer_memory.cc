@@ -41,7 +41,7 @@ status map_memory(const memory_name& name, int rank, std::string_view who, std::
   if (fd < 0) {
     const int why = errno;
     if (why == ENOENT) base::let_a_death_be_told();  // or the process is of another container
-    base::log(base::log_level::error, std::string(who) + " cannot open the memory of rank " + std::to_string(rank) +
+    base::log(base::log_level::error, std::string(who) + " cannot open the memory of " + base::name_of_rank(rank) +
                                           " (" + path + ": " + std::strerror(why) +
                                           "); the workers must run as one user in one container.");
     return why == ENOENT ? status::peer_lost : status::invalid;
@@ -54,7 +54,7 @@ status map_memory(const memory_name& name, int rank, std::string_view who, std::
     mapped = mmap(nullptr, name.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
                   static_cast<off_t>(name.offset));
     if (mapped == MAP_FAILED) {
-      base::log(base::log_level::error, std::string(who) + " cannot map the memory of rank " + std::to_string(rank) +
+      base::log(base::log_level::error, std::string(who) + " cannot map the memory of " + base::name_of_rank(rank) +
                                             " (" + std::strerror(errno) + "); lower TOBI_WORKERS or TOBI_HEAP_SIZE.");
     }
   }

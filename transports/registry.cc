@@ -3,56 +3,45 @@
 
 #include "libcore/base/log.hpp"
 #include "libcore/base/text.hpp"
+#include "transports/decorators/mask.hpp"
+#include "transports/decorators/settings.hpp"
 #include "transports/decorators/wrap.hpp"
-#include "transports/mpi/loader.hpp"
 #include "transports/route/route.hpp"
-#include "transports/self/self.hpp"
-#include "transports/shm/shm.hpp"
-#include "transports/sim/sim.hpp"
-#ifdef TOBI_HAVE_OFI
-#include "transports/ofi/ofi.hpp"
-#include "transports/ofi/provider.hpp"
-#endif
-#ifdef TOBI_HAVE_VERBS
-#include "transports/verbs/device.hpp"
-#include "transports/verbs/verbs.hpp"
-#endif
+#include "transports/soft/amo.hpp"
+#include "transports/soft/settings.hpp"
+
+// The transports, in order of preference: a row each. transports/NAME/ is the folder of NAME (PORTING.md).
+// clang-format off
+#define TOBI_TRANSPORTS(row) \
+  row(self, "one worker alone, no fabric: the template for a port") \
+  row(shm, "workers of one node, by mapping each other's memory") \
+  row(utofu, "uTofu: the Tofu interconnects of Fujitsu's machines") \
+  row(verbs, "libibverbs: InfiniBand and RoCE devices") \
+  row(ofi, "libfabric: the provider that serves this machine's fabric") \
+  row(mpi, "MPI-3 RMA of Open MPI or MPICH, under their launchers") \
+  row(sim, "a weak fabric between workers of one node, simulated from a seed, for tests")
+// clang-format on
 
 namespace tobi::transports {
 
+#define TOBI_DECLARED(folder, summary) \
+  namespace folder {                   \
+  port entry();                        \
+  }
+TOBI_TRANSPORTS(TOBI_DECLARED)
+#undef TOBI_DECLARED
+
+std::span<const registry_entry> registry() {
+#define TOBI_ENTRY(folder, summary) registry_entry{folder::entry(), #folder, summary},
+  static const registry_entry entries[] = {TOBI_TRANSPORTS(TOBI_ENTRY)};
+#undef TOBI_ENTRY
+  return entries;
+}
+
 namespace {
 
-#ifndef TOBI_HAVE_VERBS
-namespace verbs {
-std::string unusable(const context&) {
-  return "this Tobiuo was built without libibverbs' headers (Debian's libibverbs-dev)";
-}
-constexpr auto create = nullptr;
-constexpr auto devices = nullptr;
-}  // namespace verbs
-#endif
-#ifndef TOBI_HAVE_OFI
-namespace ofi {
-std::string unusable(const context&) {
-  return "this Tobiuo was built without libfabric's headers (Debian's libfabric-dev)";
-}
-constexpr auto create = nullptr;
-constexpr auto devices = nullptr;
-}  // namespace ofi
-#endif
-
-constexpr registry_entry entries[] = {
-    {"self", "one worker alone, no fabric: the template for a port", self::unusable, self::create},
-    {"shm", "workers of one node, by mapping each other's memory", shm::unusable, shm::create},
-    {"verbs", "libibverbs: InfiniBand and RoCE devices", verbs::unusable, verbs::create, verbs::devices},
-    {"ofi", "libfabric: the provider that serves this machine's fabric", ofi::unusable, ofi::create, ofi::devices},
-    {"mpi", "MPI-3 RMA of Open MPI or MPICH, under their launchers", mpi::unusable, mpi::create, mpi::devices},
-    {"sim", "a weak fabric between workers of one node, simulated from a seed, for tests", sim::unusable, sim::create,
-     nullptr, false},
-};
-
 const registry_entry* find_entry(std::string_view name) noexcept {
-  for (const registry_entry& entry : entries) {
+  for (const registry_entry& entry : registry()) {
     if (entry.name == name) return &entry;
   }
   return nullptr;
@@ -60,26 +49,34 @@ const registry_entry* find_entry(std::string_view name) noexcept {
 
 std::string no_such(std::string_view name) {
   return "TOBI_TRANSPORT=" + std::string(name) + " is not auto or one of " +
-         base::joined(entries, &registry_entry::name) + ".";
+         base::joined(registry(), &registry_entry::name) + ".";
+}
+
+std::string check_atomics(const base::settings& in_force) {
+  if (!decorators::is_masked(in_force, "amo")) return "";
+  if (in_force.of<soft::settings>().amo_server != soft::amo_place::native) return "";
+  return "TOBI_MASK=" + in_force.of<decorators::settings>().mask +
+         " takes the fabric's atomics away, and TOBI_AMO_SERVER=native wants no others; leave out one of them";
 }
 
 }  // namespace
-
-std::span<const registry_entry> registry() { return entries; }
 
 void check_names(const base::settings& in_force) {
   if (in_force.transport != "auto" && find_entry(in_force.transport) == nullptr) {
     base::fatal(no_such(in_force.transport), base::exit_usage);
   }
-  sim::modes ignored;
   std::string wrong = check_wrap(in_force);
-  if (wrong.empty()) wrong = sim::read_modes(in_force, ignored);
+  if (wrong.empty()) wrong = decorators::check_mask(in_force);
+  if (wrong.empty()) wrong = check_atomics(in_force);
+  for (const registry_entry& entry : registry()) {
+    if (wrong.empty() && entry.check != nullptr) wrong = entry.check(in_force);
+  }
   if (!wrong.empty()) base::fatal(wrong + ".", base::exit_usage);
 }
 
 choice choose(std::string_view named, const context& where) {
   std::string reasons;
-  for (const registry_entry& entry : entries) {
+  for (const registry_entry& entry : registry()) {
     if (named != "auto" ? named != entry.name : !entry.automatic) continue;
     const std::string why_not = entry.unusable(where);
     if (why_not.empty()) {
@@ -99,11 +96,27 @@ std::string why_not_here(std::string_view name, const context& where) {
   return entry == nullptr ? "this rank does not know it" : entry->unusable(where);
 }
 
+std::unique_ptr<transport> create(const registry_entry& entry, const context& where) {
+  if (!decorators::is_masked(where.settings, "amo")) return decorators::masked(entry.create(where), where.settings);
+  context without = where;
+  auto& place = without.settings.of<soft::settings>().amo_server;
+  if (place == soft::amo_place::automatic) place = soft::amo_place::inline_;
+  std::unique_ptr<transport> made = entry.create(without);
+  // A port that knows software atomics has taken them.
+  if (dynamic_cast<soft::amo_transport*>(made.get()) == nullptr) {
+    made.reset();
+    made = soft::with_amo_server(without, entry.create);
+  }
+  return decorators::masked(std::move(made), where.settings);
+}
+
 std::unique_ptr<transport> create(std::string_view name, const context& where) {
   const registry_entry* entry = find_entry(name);
   if (entry == nullptr) base::fatal("there is no transport " + std::string(name) + ".");
-  std::unique_ptr<transport> made = entry->create(where);
-  if (!where.single_node()) made = route::with_shared_memory(where, std::move(made));
+  std::unique_ptr<transport> made = create(*entry, where);
+  // Without mapped peers those of a node are reached as those of others are.
+  const bool by_memory = !where.single_node() && !decorators::is_masked(where.settings, "maps_peers");
+  if (by_memory) made = route::with_shared_memory(where, std::move(made));
   return wrap(std::move(made), where);
 }
 

@@ -10,18 +10,14 @@
 #include <string_view>
 #include <vector>
 
+#include "transports/port.hpp"
 #include "transports/transport.hpp"
 
 namespace tobi::transports {
 
-struct registry_entry {
+struct registry_entry : port {
   std::string_view name;
   std::string_view summary;
-  /// "" when it can serve this job, else one sentence that says why not.
-  std::string (*unusable)(const context&);
-  std::unique_ptr<transport> (*create)(const context&);
-  std::vector<device> (*devices)() = nullptr;
-  bool automatic = true;  // may be chosen by "auto"
 };
 [[nodiscard]] std::span<const registry_entry> registry();
 /// entry.unusable(), asked in a child process: for a process that forks the workers afterwards.
@@ -38,6 +34,9 @@ struct choice {
 [[nodiscard]] choice choose(std::string_view named, const context& where);
 /// "" when this rank can use NAME, of choose() on another rank, else why it cannot.
 [[nodiscard]] std::string why_not_here(std::string_view name, const context& where);
+/// The transport of ENTRY without what TOBI_MASK names, alone. Without `amo` messages stand in for atomics, as on a
+/// fabric that has none.
+[[nodiscard]] std::unique_ptr<transport> create(const registry_entry& entry, const context& where);
 /// The transport NAME, of choose(), with shared memory inside of nodes and the decorators around it.
 [[nodiscard]] std::unique_ptr<transport> create(std::string_view name, const context& where);
 /// choose() and create() of a program that has one process, or whose ranks agree by themselves. Fatal, with the reason

@@ -6,13 +6,21 @@
 //   1. A chain is executed at the target in order: an operation of the chain takes effect, or reads, after
 //      the ones before it have taken effect. A get changes nothing: a later get of the chain may read before it, unless
 //      caps().ordered_gets. (A device may read memory for both at once: PCIe lets a read pass a read.) The words of one
-//      get are read in any order. Chains to one peer that were posted apart are not ordered.
+//      get are read in any order. Order is of one chain: what was posted by two calls, or by post_unordered(), has
+//      none, to the same peer and the same word too.
 //   2. A posted operation is complete, at the target and in the initiator's buffers, once flush(peer) has returned ok.
 //   Until then the runtime owns none of the buffers that it named, except those of inline puts.
 //      Complete at the target is: a load of its CPU finds what a put or an atomic has written, a later operation of
 //      anybody too. That holds in every scope; the scope says what may change a word that atomics change.
+//      What lies next to it, in the same cache line too, is left alone: the target's CPU may store there meanwhile.
+//
+// What is lost stays lost. `peer_lost`: post() and flush() of that rank return it from then on, and the others go on.
+// `domain_lost`: so for all ranks, since the device or the library is gone. What was under way may have taken effect or
+// not, and its buffers are not given back: the job ends, or never uses them again. Where nothing was under way to a
+// dead peer, flush() may return ok: only an operation finds out.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +30,7 @@
 #include <string_view>
 #include <vector>
 
+#include "libcore/base/per_rank.hpp"
 #include "libcore/base/settings.hpp"
 #include "libcore/base/shared_memory.hpp"
 #include "libcore/base/status.hpp"
@@ -84,6 +93,9 @@ class transport {
   /// Posts OPS to RANK as one chain (rule 1). All or nothing. `invalid`: out of the region's range, misaligned,
   /// longer than chain_max or put_max; `unsupported`: an operation that caps() does not claim.
   virtual status post(int rank, std::span<const op> ops) noexcept = 0;
+  /// The same without rule 1: one call, one doorbell, and no order among OPS. For what was only collected, such as the
+  /// blocks of a cache; a fabric that orders by fences puts none. All or nothing, as post().
+  virtual status post_unordered(int rank, std::span<const op> ops) noexcept { return post(rank, ops); }
   /// ok: everything posted to RANK is complete (rule 2); again: not yet. Makes progress itself.
   virtual status flush(int rank) noexcept = 0;
   /// A put whose completion at the target shows there as a notice that carries DATA.
@@ -127,15 +139,19 @@ class transport {
 struct context {
   int rank = 0;
   int size = 1;
-  std::vector<int> nodes{};  // the node of each rank, from 0; empty: all are on one
+  base::per_rank<int> nodes{};  // the node of each rank, from 0; empty: all are on one
   base::settings settings{};
 
-  [[nodiscard]] int node_of(int r) const noexcept { return nodes.empty() ? 0 : nodes[static_cast<std::size_t>(r)]; }
+  [[nodiscard]] int node_of(int r) const noexcept { return nodes.empty() ? 0 : nodes[r]; }
   [[nodiscard]] bool single_node() const noexcept {
     for (const int n : nodes) {
       if (n != nodes.front()) return false;
     }
     return true;
+  }
+  /// Some node has two workers or more, and there are other nodes.
+  [[nodiscard]] bool has_neighbours_and_others() const noexcept {
+    return !single_node() && static_cast<std::size_t>(*std::max_element(nodes.begin(), nodes.end())) + 1 < nodes.size();
   }
 };
 

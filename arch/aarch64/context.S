@@ -60,6 +60,7 @@
 	.p2align 6
 tobi_fork:
 	.cfi_startproc
+	hint	#34			// bti c: a landing pad, for calls by way of the procedure linkage table
 	save_registers
 	str	x1, [sp]
 	hot_address x9
@@ -208,3 +209,11 @@ tobi_fork:
 	.size	tobi_leave, .-tobi_leave
 
 	.section .note.GNU-stack, "", %progbits
+
+// What is linked with this may ask for landing pads (BTI): nothing here is jumped to but tobi_fork. Without the note the linker would
+// take the protection from the whole program.
+	.section .note.gnu.property, "a", %note
+	.p2align 3
+	.word	4, 16, 5
+	.asciz	"GNU"
+	.word	0xc0000000, 4, 1, 0		// GNU_PROPERTY_AARCH64_FEATURE_1_AND: BTI

@@ -35,6 +35,7 @@ namespace {
 job_page* page = nullptr;
 std::uint32_t own_member = 0;
 std::atomic<exchange*> launcher{nullptr};
+std::atomic<void (*)(int) noexcept> tell_hosts{nullptr};
 node_page* of_node = nullptr;  // where a launcher started several processes here
 int own_client = 0;
 base::left_file* files_of_node = nullptr;
@@ -96,11 +97,16 @@ void remove_files() noexcept {
   _exit(128 + signal);
 }
 
+void tell_other_hosts(int status) noexcept {
+  if (const auto tell = tell_hosts.load(std::memory_order_acquire); tell != nullptr) tell(status);
+}
+
 // The launcher, if there is one, ends the other clients.
 //
 // This may be a signal handler that has interrupted the allocator, and the launcher's library allocates: an alarm sees
 // to it that the process ends all the same, and the launcher then ends the others.
 [[noreturn]] void leave(int status) noexcept {
+  tell_other_hosts(status);
   if (exchange* const tell = launcher.load(std::memory_order_acquire); tell != nullptr) {
     constexpr unsigned patience_s = 10;
     struct sigaction plain {};
@@ -194,6 +200,7 @@ void on_polite(int signal) noexcept {
   claim_report();
   kill_children();
   if (aborting != 0) _exit(static_cast<int>(aborting - 1));
+  tell_other_hosts(128 + signal);
   die_of(signal);
 }
 
@@ -206,6 +213,7 @@ void on_fatal(int signal, siginfo_t* info, void* context) noexcept {
     page->head_signal.store(signal, std::memory_order_release);
     if (claim_report()) say_killed(0, signal);
     kill_children();
+    tell_other_hosts(128 + signal);
   }
   die_of(signal);
 }
@@ -246,62 +254,31 @@ void kill_children() noexcept {
   remove_files();
 }
 
-namespace {
-
-// Which processes the clients are: read on the launcher's threads.
-std::shared_ptr<const plan> clients_of_job;
-
-void add_name(line& to, int client) noexcept {
-  const int first = clients_of_job->first[static_cast<std::size_t>(client)];
-  const int last = first + clients_of_job->workers(client) - 1;
-  if (first == last) {
-    (to << "rank ").number(static_cast<unsigned>(first));
-  } else {
-    (to << "the process of ranks ").number(static_cast<unsigned>(first));
-    (to << " to ").number(static_cast<unsigned>(last));
-  }
-  to << " on " << clients_of_job->host(client);
-}
-
-// Another client is gone. Called on a thread of the launcher's library, or on that of watch_neighbours().
-void client_lost(int client, const char* how) noexcept {
-  if (page->members()[0].state.load(std::memory_order_acquire) == phase::finalized) return;
-  if (claim_report()) {
-    line l;
-    l << "tobi: ";
-    if (client < 0) {
-      l << "the launcher's server on " << host_name;
-    } else {
-      add_name(l, client);
-    }
-    (l << " is gone (" << how << "); the job ends.\n").write_to(STDERR_FILENO);
-  }
-  // The children's deaths are this one's, also for the handler that sees them.
-  std::uint32_t none = 0;
-  page->aborting.compare_exchange_strong(none, 1 + base::exit_failure);
-  kill_children();
-  _exit(base::exit_failure);
-}
-
-}  // namespace
-
 bool claim_report() noexcept {
   const bool first_here = page->reported.exchange(1, std::memory_order_acq_rel) == 0;
   return first_here && (of_node == nullptr || of_node->reported.exchange(1, std::memory_order_acq_rel) == 0);
 }
 
-void say_finished() noexcept {
-  if (of_node != nullptr) of_node->finished[own_client].store(1, std::memory_order_release);
+bool is_finalized() noexcept { return page->members()[0].state.load(std::memory_order_acquire) == phase::finalized; }
+
+void end_from_outside(std::string_view sentence, int status, bool by_launcher) noexcept {
+  if (claim_report()) {
+    line l;
+    (l << "tobi: " << sentence << "\n").write_to(STDERR_FILENO);
+  }
+  // The children's deaths are this one's, also for the handler that sees them.
+  std::uint32_t none = 0;
+  page->aborting.compare_exchange_strong(none, 1 + static_cast<std::uint32_t>(status));
+  kill_children();
+  if (by_launcher) leave(status);
+  _exit(status);
 }
 
-void set_launcher(exchange* to, std::shared_ptr<const plan> spread) {
-  if (to != nullptr) {
-    clients_of_job = std::move(spread);
-    to->watch(client_lost);
-    const plan& p = *clients_of_job;
-    if (p.shared != nullptr) watch_neighbours(p.neighbours, p.shared, client_lost);
-  }
-  launcher.store(to, std::memory_order_release);
+std::string_view own_host() noexcept { return host_name; }
+
+void set_rest_of_job(exchange* ends_by, void (*tells)(int status) noexcept) noexcept {
+  launcher.store(ends_by, std::memory_order_release);
+  tell_hosts.store(tells, std::memory_order_release);
 }
 
 void block_signals(bool block) noexcept {

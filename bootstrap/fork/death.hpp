@@ -7,10 +7,12 @@
 //   the head gets SIGTERM  (or SIGINT...) it marks the page, kills the children, and dies of that very signal, as one
 //                          program would.
 //   a child gets SIGINT... it hands it to the head: the terminal sends Ctrl-C to every process of the group.
-//   another client dies    a thread of each client on its node wakes up; elsewhere the launcher ends the job, or tells.
+//   another client dies    see lost.hpp.
 //
 // Everything here is called from handlers: only system calls, the job page, and the launcher's abort.
 #pragma once
+
+#include <string_view>
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/fork/job_page.hpp"
@@ -20,11 +22,15 @@ namespace tobi::bootstrap::forked {
 /// Of every process, after the fork, with the signals below still blocked. Member 0, the head, watches its children,
 /// the others the head.
 void watch(job_page& page, std::uint32_t member, const plan& spread) noexcept;
-/// The head: LAUNCHER ends the rest of the job when its own part of it ends, and says when others die. Null: from now
-/// on there is nobody to tell. Owned by the caller.
-void set_launcher(exchange* launcher, std::shared_ptr<const plan> spread);
-/// The head has finalized: its end is no loss to its neighbours.
-void say_finished() noexcept;
+/// The head: ENDS_BY ends the rest of the job when its own part of it ends, and TELLS is called before, also in signal
+/// handlers. Null: from now on there is nobody to tell.
+void set_rest_of_job(exchange* ends_by, void (*tells)(int status) noexcept) noexcept;
+/// The head: the job is lost for a reason outside of its own processes. SENTENCE is said where nobody on this node has
+/// spoken. BY_LAUNCHER: the launcher is asked to end all others.
+[[noreturn]] void end_from_outside(std::string_view sentence, int status, bool by_launcher) noexcept;
+/// The head needs the others no more.
+[[nodiscard]] bool is_finalized() noexcept;
+[[nodiscard]] std::string_view own_host() noexcept;
 /// True for the one caller on this node that is to print why the job ends.
 bool claim_report() noexcept;
 /// The signals that must be blocked from before the first fork until watch().

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The embedded launcher: ./app is the first worker and forks the others. A process that another launcher started does
 // the same for its part of the job, and speaks for its children in that launcher's exchange: what they put travels as
-// one value a fence.
+// one value per fence.
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +18,8 @@
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/fork/death.hpp"
 #include "bootstrap/fork/job_page.hpp"
+#include "bootstrap/fork/lost.hpp"
+#include "bootstrap/futex.hpp"
 #include "libcore/base/log.hpp"
 
 namespace tobi::bootstrap {
@@ -28,13 +27,6 @@ namespace tobi::bootstrap {
 namespace forked {
 
 namespace {
-
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, const timespec* at_most) noexcept {
-  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, seen, at_most, nullptr, 0);
-}
-void futex_wake_all(std::atomic<std::uint32_t>& word) noexcept {
-  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-}
 
 std::uint32_t exiting_member = 0;  // which of them this process is
 
@@ -74,6 +66,8 @@ void at_quick_exit_of_head() noexcept {
   end_job(base::exit_failure);
 }
 
+constexpr std::string_view door_key = "door";
+
 class fork_bootstrap final : public bootstrap {
  public:
   fork_bootstrap(job_page& page, std::shared_ptr<const plan> spread, int member, std::unique_ptr<exchange> launcher)
@@ -84,11 +78,11 @@ class fork_bootstrap final : public bootstrap {
         member_(static_cast<std::uint32_t>(member)),
         rank_(static_cast<int>(page.first) + member),
         launcher_(std::move(launcher)),
-        received_(static_cast<std::size_t>(spread_.clients()), 0) {
-    const int own_node = spread_.node[static_cast<std::size_t>(spread_.self)];
+        received_(spread_.clients(), 0) {
+    const int own_node = spread_.node[spread_.self];
     for (int client = 0; client < spread_.clients(); ++client) {
       for (int i = 0; i < spread_.workers(client); ++i) {
-        nodes_.push_back(spread_.node[static_cast<std::size_t>(client)]);
+        nodes_.push_back(spread_.node[client]);
         if (nodes_.back() == own_node) locals_.push_back(static_cast<int>(nodes_.size()) - 1);
       }
     }
@@ -101,9 +95,6 @@ class fork_bootstrap final : public bootstrap {
   [[nodiscard]] int size() const noexcept override { return static_cast<int>(page_.total); }
   [[nodiscard]] std::span<const int> local_peers() const noexcept override { return locals_; }
   [[nodiscard]] std::span<const int> nodes() const noexcept override { return nodes_; }
-  [[nodiscard]] std::string name_of(int rank) const override {
-    return "rank " + std::to_string(rank) + " on " + spread_.host(spread_.client_of(rank));
-  }
 
   void put(std::string_view key, std::span<const std::byte> value) override {
     put_.put(static_cast<std::uint32_t>(rank_), key, value);
@@ -129,7 +120,7 @@ class fork_bootstrap final : public bootstrap {
   void finalize() override {
     fence();
     page_.members()[member_].state.store(phase::finalized, std::memory_order_release);
-    if (member_ == 0) say_finished();
+    if (launcher_ != nullptr) say_finished();
     fence();
     if (launcher_ == nullptr) return;
     set_launcher(nullptr, nullptr);
@@ -139,10 +130,9 @@ class fork_bootstrap final : public bootstrap {
  private:
   // Waits on WORD until it is no longer SEEN, or for a moment, and keeps the fabric moving meanwhile.
   void wait_moving(std::atomic<std::uint32_t>& word, std::uint32_t seen) {
-    constexpr unsigned most = 10'000;  // workers per core: no more than half a second
-    const timespec between_moves{0, 50'000L * static_cast<long>(std::min(workers_per_core_, most))};
+    const timespec moment = between_moves();
     if (move_) move_();
-    futex_wait(word, seen, move_ ? &between_moves : nullptr);
+    futex_wait(word, seen, move_ ? &moment : nullptr);
   }
 
   // A question to all has its words in the page, of which the fences of even and of odd generations have one set each:
@@ -187,11 +177,19 @@ class fork_bootstrap final : public bootstrap {
       sent_[m] = put_.newest(page_.first + m);
     }
     if (!news.empty()) launcher_->put("values" + std::to_string(++deliveries_), news);
+    const bool meets_hosts = !std::exchange(has_met_, true);
+    if (meets_hosts) {  // all clients put a door, also those that have none to open
+      const std::string door = offer_door();
+      launcher_->put(door_key, std::as_bytes(std::span(door.data(), door.size())));
+    }
+    launcher_->while_waiting(move_);
+    launcher_->share_cores(workers_per_core_);
     if (words.empty()) {
       launcher_->fence();
     } else {
       launcher_->least(words);
     }
+    if (meets_hosts) join_ring(*launcher_, door_key);
     if (news.empty() || page_.size == 1) return;
     for (int client = 0; client < spread_.clients(); ++client) {
       if (client != spread_.self) receive_from(client);
@@ -199,7 +197,7 @@ class fork_bootstrap final : public bootstrap {
   }
 
   void receive_from(int client) {
-    for (int& n = received_[static_cast<std::size_t>(client)]; n < deliveries_;) {
+    for (int& n = received_[client]; n < deliveries_;) {
       put_.add(launcher_->get(client, "values" + std::to_string(++n)));
     }
   }
@@ -214,8 +212,9 @@ class fork_bootstrap final : public bootstrap {
   std::vector<int> locals_;
   std::vector<int> nodes_;
   std::vector<std::uint32_t> sent_;  // of each member: its newest value that other clients can have
-  std::vector<int> received_;        // of each client: how many of its deliveries are in the page
+  base::per_rank<int> received_;     // of each client: how many of its deliveries are in the page
   int deliveries_ = 0;
+  bool has_met_ = false;  // the other clients, since the workers were forked
 };
 
 job_page& make_page(const plan& spread) {
@@ -226,7 +225,7 @@ job_page& make_page(const plan& spread) {
   if (at == MAP_FAILED) base::fatal(std::string("no memory for the job's shared page: ") + std::strerror(errno) + ".");
   auto* page = new (at) job_page{};
   page->size = size;
-  page->first = static_cast<std::uint32_t>(spread.first[static_cast<std::size_t>(spread.self)]);
+  page->first = static_cast<std::uint32_t>(spread.first[spread.self]);
   page->total = total;
   for (auto& words : page->least) {
     for (auto& word : words) word.store(~std::uint64_t{0}, std::memory_order_relaxed);
@@ -251,7 +250,7 @@ int plan::client_of(int rank) const noexcept {
 }
 
 std::unique_ptr<bootstrap> fork_workers(int workers) {
-  return fork_workers({0, {0, workers}, {0}, {"this host"}}, nullptr);
+  return fork_workers({0, {0, workers}, {0}, {base::host_name()}}, nullptr);
 }
 
 namespace {
@@ -304,6 +303,8 @@ std::unique_ptr<bootstrap> fork_workers(plan given, std::unique_ptr<exchange> la
     page.members()[child].pid.store(pid, std::memory_order_release);
   }
   base::set_log_identity(static_cast<int>(page.first) + member);
+  base::set_rank_names(
+      [kept](int rank) { return "rank " + std::to_string(rank) + " on " + kept->host(kept->client_of(rank)); });
   watch(page, static_cast<std::uint32_t>(member), spread);
   if (launcher != nullptr) set_launcher(launcher.get(), kept);
   base::set_fatal_hook([](int status) { end_job(status); }, claim_report);

@@ -16,7 +16,7 @@
 
 namespace tobi::bootstrap::forked {
 
-enum class phase : std::uint32_t { running, finalized, exited };
+enum class phase : std::uint32_t { running, finalized };
 
 struct member {
   std::atomic<pid_t> pid;

@@ -22,7 +22,7 @@ std::string library::load() {
                                   {"PMIx_Abort", abort},
                                   {"PMIx_Put", put},
                                   {"PMIx_Commit", commit},
-                                  {"PMIx_Fence", fence},
+                                  {"PMIx_Fence_nb", fence_nb},
                                   {"PMIx_Get", get},
                                   {"PMIx_Register_event_handler", register_event_handler},
                                   {"PMIx_Error_string", error_string},

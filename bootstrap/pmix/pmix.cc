@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct modex: a value stays with its process's server until somebody asks for it; the fence carries no data.
+// Values travel with the fence, to the servers of all nodes, and a process gets from its own what it asks for. A server
+// that had to ask another one for them then (direct modex) would not do: between three hosts Slurm 22.05 says of a
+// value that was committed before the fence that it is not found, and in Open MPI 4.1 one in some hundred questions
+// gets nothing back, ever.
+//
+// Every fence asks for the values, also where nothing was put: Slurm lets a fence without them pass at once on each
+// node, unless its administrator has set PMIxFenceBarrier in mpi.conf(5).
 #include "bootstrap/pmix/pmix.hpp"
 
 #include <pthread.h>
@@ -11,8 +17,9 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
-#include "bootstrap/other_threads.hpp"
+#include "bootstrap/futex.hpp"
 #include "bootstrap/pmix/event.hpp"
 #include "bootstrap/pmix/library.hpp"
 #include "bootstrap/rounds.hpp"
@@ -151,7 +158,7 @@ class pmix_exchange final : public exchange {
       if (const pmix_status_t s = functions.commit(); s != PMIX_SUCCESS) failed("hand values to its server", s);
     }
     dirty_ = false;
-    if (const pmix_status_t s = functions.fence(nullptr, 0, nullptr, 0); s != PMIX_SUCCESS) {
+    if (const pmix_status_t s = meet(); s != PMIX_SUCCESS) {
       // Most likely another process has said why the job ends, and the launcher is about to end this one.
       const timespec moment{3, 0};
       nanosleep(&moment, nullptr);
@@ -186,12 +193,57 @@ class pmix_exchange final : public exchange {
   }
 
  private:
+  // A fence, which moves the fabric. What all have put is then on all nodes.
+  pmix_status_t meet() {
+    pmix_info_t collect{};
+    std::strncpy(collect.key, PMIX_COLLECT_DATA, PMIX_MAX_KEYLEN);
+    collect.value.type = PMIX_BOOL;
+    collect.value.data.flag = true;
+    struct {
+      std::atomic<std::uint32_t> all_here{0};
+      pmix_status_t status = PMIX_SUCCESS;
+    } end;
+    const auto ended = [](pmix_status_t status, void* data) {  // on a thread of PMIx
+      auto& of = *static_cast<decltype(end)*>(data);
+      of.status = status;
+      of.all_here.store(1, std::memory_order_release);
+      futex_wake_all(of.all_here);
+    };
+    const pmix_status_t s = functions.fence_nb(nullptr, 0, &collect, 1, ended, &end);
+    if (s == PMIX_OPERATION_SUCCEEDED) return PMIX_SUCCESS;
+    if (s != PMIX_SUCCESS) return s;
+    if (!std::exchange(has_met_, true)) warn_where_some_do_not_start(end.all_here);
+    const timespec moment = between_moves();
+    while (end.all_here.load(std::memory_order_acquire) == 0) {
+      if (move_) move_();
+      futex_wait(end.all_here, 0, move_ ? &moment : nullptr);
+    }
+    return end.status;
+  }
+
+  // srun without -K says nothing to the others where a process cannot start, and they would wait in silence. Process 1
+  // speaks too: 0 may be the one that is missing.
+  void warn_where_some_do_not_start(std::atomic<std::uint32_t>& all_here) const {
+    constexpr int patience_s = 30;
+    if (me_.rank > 1) return;
+    constexpr timespec second{1, 0};
+    for (int s = 0; s < patience_s; ++s) {
+      futex_wait(all_here, 0, &second);
+      if (all_here.load(std::memory_order_acquire) != 0) return;
+    }
+    base::log(base::log_level::warn,
+              "not all of the " + std::to_string(size_) + " processes of this job have started after " +
+                  std::to_string(patience_s) +
+                  " s, and this one goes on waiting; where one has failed, end the job (srun -K does).");
+  }
+
   static std::string name_of(std::string_view key) { return "tobi." + std::string(key); }
 
   pmix_proc_t me_{};
   int size_ = 0;
-  int questions_ = 0;   // that least() has put
-  bool dirty_ = false;  // something was put since the last commit
+  int questions_ = 0;     // that least() has put
+  bool dirty_ = false;    // something was put since the last commit
+  bool has_met_ = false;  // the others, in a fence
 };
 
 }  // namespace

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <cerrno>
 #include <cstddef>
-#include <cstring>
 #include <string>
+#include <utility>
 
 #include "libcore/base/text_line.hpp"
 
@@ -30,6 +32,12 @@ std::array<char, 512> fatal_note{};
 std::size_t fatal_note_bytes = 0;
 
 int launch_index = 0;
+std::atomic<int> news_take_s{0};
+
+std::function<std::string(int)>& rank_names() {
+  static auto& names = *new std::function<std::string(int)>;  // threads that name a rank may outlive static objects
+  return names;
+}
 
 void leave_the_word() {
   const timespec moment{3, 0};  // mpirun takes one second to end the others
@@ -41,14 +49,20 @@ void leave_the_word() {
 void set_log_level(log_level level) noexcept { threshold = level; }
 bool log_enabled(log_level level) noexcept { return level <= threshold; }
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
+}
+
 void set_log_identity(int rank) {
-  std::array<char, 256> host{};
-  if (gethostname(host.data(), host.size() - 1) != 0) std::strcpy(host.data(), "unknown host");
-  const std::string text = "rank " + std::to_string(rank) + " on " + host.data();
+  const std::string text = "rank " + std::to_string(rank) + " on " + host_name();
   identity_bytes = text.copy(identity.data(), identity.size());
 }
 
 std::string_view log_identity() noexcept { return {identity.data(), identity_bytes}; }
+
+std::string name_of_rank(int rank) { return rank_names() ? rank_names()(rank) : "rank " + std::to_string(rank); }
+void set_rank_names(std::function<std::string(int)> names) { rank_names() = std::move(names); }
 
 void log(log_level level, std::string_view message) {
   if (!log_enabled(level)) return;
@@ -90,9 +104,20 @@ void fatal_everywhere(int rank, std::string_view message, int exit_status) {
   fatal(message, exit_status);
 }
 
+void give_news_of_death(int seconds) noexcept { news_take_s.store(seconds, std::memory_order_relaxed); }
+
 void let_a_death_be_told() noexcept {
-  const timespec moment{0, 300'000'000};
-  nanosleep(&moment, nullptr);
+  timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  const int seconds = news_take_s.exchange(0, std::memory_order_relaxed);  // once: it has been told by then
+  until.tv_sec += seconds;
+  if (seconds == 0) until.tv_nsec += 300'000'000;
+  if (until.tv_nsec >= 1'000'000'000) {
+    ++until.tv_sec;
+    until.tv_nsec -= 1'000'000'000;
+  }
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  }
 }
 
 void assertion_failed(const char* condition, const char* why, const char* file, int at_line) {

@@ -3,6 +3,7 @@
 // workers never interleave, and starts with "tobi: ".
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,12 @@ void set_log_identity(int rank);
 /// "rank 3 on node17", or "" before set_log_identity. Built once: safe to read in a signal handler.
 [[nodiscard]] std::string_view log_identity() noexcept;
 
+/// This machine, as its kernel names it.
+[[nodiscard]] std::string host_name();
+/// RANK of this job as messages name it: "rank 3 on node17", as NAMES says; "rank 3" where none have been set.
+[[nodiscard]] std::string name_of_rank(int rank);
+void set_rank_names(std::function<std::string(int rank)> names);
+
 /// One line, "tobi: [LEVEL ]rank R on HOST: MESSAGE\n", in one write(2); errors without the level's name.
 void log(log_level level, std::string_view message);
 
@@ -34,6 +41,8 @@ inline constexpr int exit_usage = 2;
 /// A peer seems to have died. The bootstrap knows of what, says so and ends this process; it has not where this
 /// returns, 0.3 s later.
 void let_a_death_be_told() noexcept;
+/// A job of several hosts: news of a death travel, and the first call of the above returns after so many seconds.
+void give_news_of_death(int seconds) noexcept;
 
 /// The number of this process among those that a launcher has started. Until it has an identity, what is fatal to it is
 /// most likely fatal to all: process 0 says so at once, and the others wait to be ended by their launcher.

@@ -19,6 +19,8 @@ struct host_services {
   void (*fatal)(const char* message, int exit_status);
 };
 const host_services& services() noexcept;
+/// In a plugin alone (transports/mpi/plugin_services.cc): each of its entrances calls it before anything else.
+void use_services(const host_services& of) noexcept;
 
 struct mpi_plugin {
   std::string library;  // "openmpi" or "mpich"

@@ -4,6 +4,7 @@
 // (transports/verbs/settings.hpp): constants, so no order of initialization matters.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -29,7 +30,10 @@ struct member<T Group::*> {
 };
 
 template <auto Field, class Settings>
-[[nodiscard]] auto& value_in(Settings& all) {
+using value_of = std::conditional_t<std::is_const_v<Settings>, const typename member<decltype(Field)>::type,
+                                    typename member<decltype(Field)>::type>;
+template <auto Field, class Settings>
+[[nodiscard]] value_of<Field, Settings>& value_in(Settings& all) {
   using group = typename member<decltype(Field)>::group;
   if constexpr (std::is_same_v<group, settings>) {
     return all.*Field;
@@ -184,7 +188,37 @@ struct name {
   }
 };
 
-using setting_rule = std::variant<number<int>, number<std::uint64_t>, size, one_of, name, choice>;
+/// Two ports, LOW-HIGH, or one.
+struct ports {
+  place<port_range> at;
+
+  [[nodiscard]] std::string_view type() const { return "ports"; }
+  [[nodiscard]] std::string choices() const { return "1..65535"; }
+  [[nodiscard]] std::string wanted() const { return "a port or a range of ports, such as 20000-20099"; }
+  [[nodiscard]] bool read(std::string_view text, settings& into) const {
+    const std::size_t hyphen = std::min(text.find('-'), text.size());
+    port_range range;
+    if (!read_port(text.substr(0, hyphen), range.low)) return false;
+    range.high = range.low;
+    if (hyphen < text.size() && !read_port(text.substr(hyphen + 1), range.high)) return false;
+    if (range.high < range.low) return false;
+    at.in(into) = range;
+    return true;
+  }
+  [[nodiscard]] std::string write(const settings& from) const {
+    const port_range range = at.of(from);
+    if (range.low == 0) return "any";
+    return std::to_string(range.low) + (range.high == range.low ? "" : "-" + std::to_string(range.high));
+  }
+
+ private:
+  static bool read_port(std::string_view text, std::uint16_t& port) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+    return error == std::errc{} && end == text.data() + text.size() && port != 0;
+  }
+};
+
+using setting_rule = std::variant<number<int>, number<std::uint64_t>, size, one_of, name, choice, ports>;
 
 struct setting {
   std::string_view name;

@@ -42,8 +42,8 @@ constexpr value_names<log_level, 5> level_names{{{"error", log_level::error},
                                                  {"debug", log_level::debug},
                                                  {"trace", log_level::trace}}};
 
-// Given is also what decides whether a task can run somewhere (how deeply it may nest, how much it may check out): it
-// must not depend on where it runs. Offered is what names a part of a machine.
+// A setting that decides whether a task can run somewhere is given too (how deeply it may nest, how much it may check
+// out): this must not depend on where the task runs. A setting that names a part of a machine is offered.
 constexpr setting own_table[] = {
     {"TOBI_WORKERS", agreement::offered, number<int>{field<&settings::workers>, 1, 65535, "one per core"},
      "how many worker processes to run on this machine"},
@@ -53,8 +53,16 @@ constexpr setting own_table[] = {
      "what moves the bytes between workers"},
     {"TOBI_NODES", agreement::given, number<int>{field<&settings::nodes>, 1, 65535, "as they are"},
      "treat this machine's workers as this many nodes, with the network between them"},
-    {"TOBI_BOOTSTRAP", agreement::own, one_of{field<&settings::bootstrap>, "auto|fork|pmix|mpi"},
+    {"TOBI_BOOTSTRAP", agreement::own, one_of{field<&settings::bootstrap>, "auto|fork|tcp|pmix|mpi"},
      "what says which processes are in the job"},
+    {"TOBI_LISTEN", agreement::own, number<int>{field<&settings::listen>, 2, 65535, "no"},
+     "wait for others on a TCP port until so many processes, this one included, are one job"},
+    {"TOBI_CONNECT", agreement::own, name{field<&settings::connect>, "HOST or HOST:PORT", "no"},
+     "be of the job of the process that listens there"},
+    {"TOBI_HOST_TIMEOUT", agreement::given, number<int>{field<&settings::host_timeout_s>, 0, 86400},
+     "how many seconds another host may be silent before the job ends; 0: nobody watches"},
+    {"TOBI_PORTS", agreement::offered, ports{field<&settings::ports>},
+     "TCP ports on which a host listens for the others of its job"},
     {"TOBI_MPI", agreement::given, one_of{field<&settings::mpi>, "auto|openmpi|mpich"},
      "which MPI library's launcher has started this program"},
     {"TOBI_SCHED", agreement::given, choice_of<&settings::sched, sched_names>,

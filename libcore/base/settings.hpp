@@ -46,11 +46,22 @@ class setting_groups {
   std::list<std::any> held_;  // a list: what of() has returned stays where it is
 };
 
+/// TCP ports from LOW to HIGH; 0: any that is free.
+struct port_range {
+  std::uint16_t low = 0;
+  std::uint16_t high = 0;
+  bool operator==(const port_range&) const = default;
+};
+
 /// The values in force. Forked workers inherit them.
 struct settings {
   int workers = 0;                 // 0: one per core that this process may use
   int nodes = 0;                   // treat the local workers as so many nodes; 0: they are one
   std::string bootstrap = "auto";  // auto, or what says which processes are in the job
+  int listen = 0;                  // so many processes meet over TCP, and this one listens; 0: no
+  std::string connect;             // HOST or HOST:PORT of the one that listens; "": no
+  int host_timeout_s = 30;         // another host may be silent for so long; 0: nobody watches
+  port_range ports;                // on which the hosts of a job meet
   std::string transport = "auto";  // auto, or a name of the registry
   std::string mpi = "auto";        // auto, openmpi, mpich: the launcher's, so the bootstrap's and the transport's
   deque_kind deque = deque_kind::steal_word;           // the protocol between victim and thieves

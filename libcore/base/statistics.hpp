@@ -21,81 +21,32 @@ struct counter {
   adds how;
   std::uint64_t& (*of)(statistics&);
 };
-inline constexpr counter counters[] = {{adds::up, [](statistics& s) -> auto& {return s.forks;
-}  // namespace tobi::base
-}
-, {adds::up, [](statistics& s) -> auto& {return s.joins;
-}
-}
-, {adds::to_the_largest, [](statistics& s) -> auto& {return s.run_ns;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.outstanding_joins;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.outstanding_ns;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.steals_ok;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.steals_failed;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.steal_ns;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.steal_round_trips;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.copying_ns;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.stolen_bytes;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.contexts_stolen;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.evacuations;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.evacuated_bytes;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.published;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.taken_back;
-}
-}
-, {adds::to_the_largest, [](statistics& s) -> auto& {return s.peak_stack_bytes;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.suspend_cycles;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.global.checkouts;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.global.hits;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.global.fetched_bytes;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.global.written_bytes;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.global.evictions;
-}
-}
-, {adds::up, [](statistics& s) -> auto& {return s.global.remaps;
-}
-}
-,
-}
-;
+inline constexpr counter counters[] = {
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.forks; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.joins; }},
+    {adds::to_the_largest, [](statistics& s) -> std::uint64_t& { return s.run_ns; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.outstanding_joins; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.outstanding_ns; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.steals_ok; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.steals_failed; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.steal_ns; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.steal_round_trips; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.copying_ns; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.stolen_bytes; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.contexts_stolen; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.evacuations; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.evacuated_bytes; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.published; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.taken_back; }},
+    {adds::to_the_largest, [](statistics& s) -> std::uint64_t& { return s.peak_stack_bytes; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.suspend_cycles; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.global.checkouts; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.global.hits; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.global.fetched_bytes; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.global.written_bytes; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.global.evictions; }},
+    {adds::up, [](statistics& s) -> std::uint64_t& { return s.global.remaps; }},
+};
 static_assert(sizeof(statistics) == sizeof(std::uint64_t) * (std::size(counters) + steal_phases + global_phases),
               "each number of the struct has a row, or is one of a phase");
 

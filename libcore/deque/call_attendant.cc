@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-namespace tobi::tasks {
+namespace tobi::deque {
 
 bool call_attendant(steal_window& window) noexcept {
   const std::atomic_ref attendant(window.attendant);
@@ -22,4 +22,4 @@ bool call_attendant(steal_window& window) noexcept {
   return true;
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::deque

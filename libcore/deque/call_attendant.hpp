@@ -4,10 +4,10 @@
 
 #include "libcore/deque/window.hpp"
 
-namespace tobi::tasks {
+namespace tobi::deque {
 
 /// Calls the attendant behind WINDOW if it sleeps and may have something to give. Returns whether it did. Release: what
 /// the caller has written comes before the call.
 bool call_attendant(steal_window& window) noexcept;
 
-}  // namespace tobi::tasks
+}  // namespace tobi::deque

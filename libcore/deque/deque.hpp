@@ -17,10 +17,10 @@
 #include "libcore/deque/window.hpp"
 #include "libcore/trace/steal.hpp"
 
-namespace tobi::tasks {
+namespace tobi::deque {
 
 /// What a glance at a worker's mapped memory tells, the best for a thief of another node first:
-///   far_work   something that is taken by the fabric alone, by neighbours too
+///   far_work   something for other nodes, which neighbours take where nobody else comes, or by the fabric alone
 ///   work       something that neighbours take by the CPU, others by the fabric
 ///   near_work  something for neighbours alone, which its owner can show to others
 ///   busy       it runs a task, and may have more than it shows
@@ -46,6 +46,9 @@ class deque {
   // --- owner ---------------------------------------------------------------------------------------
   /// The region now holds the frames of one task alone, which begin at BASE and will complete to DIE_RECORD.
   virtual void reset(std::uintptr_t base, std::uint64_t die_record) noexcept = 0;
+  /// The task that begins is the root of a run; false: it has left. What it forks first are the largest parts of the
+  /// run: they are kept for other nodes.
+  virtual void is_root([[maybe_unused]] bool now) noexcept {}
   /// The doorbell was seen at a fork, whose entry has just been pushed.
   virtual void forked() noexcept = 0;
   /// Gives to thieves what they asked for; at a fork or anywhere else in a task.
@@ -75,13 +78,15 @@ class deque {
   /// How many continuations thieves have ever taken, modulo 2^24. The region is empty and quiet, so it stays what it is
   /// until the owner runs something again.
   [[nodiscard]] virtual std::uint64_t claimed() noexcept = 0;
+  /// What steal_window::busy is while a task runs.
+  [[nodiscard]] virtual std::uint64_t busy_word() const noexcept { return runs_task; }
   /// Where this worker shows suspended tasks that can run: steal() of the others looks there too.
   [[nodiscard]] virtual std::span<std::uint64_t, ready_words> shown_lists() noexcept = 0;
 
   // --- thief: its own region is empty and quiet ------------------------------------------------------
   /// In which phase of a steal the frames come.
   [[nodiscard]] virtual steal_phase copying() const noexcept = 0;
-  virtual steal_result steal(int victim, stolen& got) = 0;
+  virtual trace::steal_result steal(int victim, trace::stolen& got) = 0;
   /// At a worker whose memory is mapped. A hint: nothing is claimed, and no operation posted.
   [[nodiscard]] virtual sight glance(int victim) = 0;
 };
@@ -105,4 +110,4 @@ class slots {
   std::uintptr_t* first_;
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::deque

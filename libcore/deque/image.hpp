@@ -7,7 +7,7 @@
 
 #include "libcore/deque/waiters.hpp"
 
-namespace tobi::tasks {
+namespace tobi::deque {
 
 /// The head of an evacuated stack; the bytes of [sp, sp + bytes) follow it.
 struct alignas(16) image {
@@ -24,4 +24,4 @@ inline constexpr std::uint64_t image_mark = 0x746f62692d696d67;  // "tobi-img"
 /// The low bits of a location are free; lists and records say something there.
 inline constexpr std::uint64_t location_tags = 15;
 
-}  // namespace tobi::tasks
+}  // namespace tobi::deque

@@ -5,30 +5,30 @@
 #include <cstring>
 #include <utility>
 
-namespace tobi::tasks {
+namespace tobi::deque {
 
 using transports::op;
 
-void incoming_image::start(fabric& net, image_room& room) noexcept {
+void incoming_image::start(net::fabric& net, image_room& room) noexcept {
   net_ = &net;
   room_ = &room;
-  here_ = location{};
+  here_ = net::location{};
 }
 
 // The guess may reach beyond the object, but not beyond the region.
-std::uint64_t incoming_image::guess(location where) const noexcept {
+std::uint64_t incoming_image::guess(net::location where) const noexcept {
   return std::min<std::uint64_t>(sizeof room_->bytes, net_->heap_bytes() - where.offset());
 }
 
-bool incoming_image::is_worth_asking(location where) {
+bool incoming_image::is_worth_asking(net::location where) {
   return !net_->is_local(where) && net_->mapped(where.rank()) == nullptr;
 }
 
-op incoming_image::ask(location where) {
+op incoming_image::ask(net::location where) {
   return op::get(net_->heap(where.rank()), where.offset(), room_->bytes, guess(where));
 }
 
-image incoming_image::head(location where) {
+image incoming_image::head(net::location where) {
   image head;
   if (here_ != where && !is_worth_asking(where)) {
     net_->get(where, &head, sizeof head);
@@ -44,10 +44,10 @@ image incoming_image::head(location where) {
   return head;
 }
 
-void incoming_image::frames(location where, const image& head) {
+void incoming_image::frames(net::location where, const image& head) {
   auto* to = reinterpret_cast<std::byte*>(head.sp);
   std::uint64_t have = 0;
-  if (std::exchange(here_, location{}) == where) {
+  if (std::exchange(here_, net::location{}) == where) {
     have = std::min(head.bytes, guess(where) - sizeof head);
     std::memcpy(to, room_->bytes + sizeof head, have);
   }
@@ -55,4 +55,4 @@ void incoming_image::frames(location where, const image& head) {
   net_->get({where.rank(), where.offset() + sizeof head + have}, to + have, head.bytes - have);
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::deque

@@ -16,7 +16,7 @@
 #include "libcore/deque/image.hpp"
 #include "libcore/net/fabric.hpp"
 
-namespace tobi::tasks {
+namespace tobi::deque {
 
 /// What the first get may bring.
 struct alignas(64) image_room {
@@ -25,26 +25,26 @@ struct alignas(64) image_room {
 
 class incoming_image {
  public:
-  void start(fabric& net, image_room& room) noexcept;
+  void start(net::fabric& net, image_room& room) noexcept;
 
   /// False where the image can be read without waiting.
-  [[nodiscard]] bool is_worth_asking(location where);
+  [[nodiscard]] bool is_worth_asking(net::location where);
   /// The operation that brings the image at WHERE.
-  [[nodiscard]] transports::op ask(location where);
+  [[nodiscard]] transports::op ask(net::location where);
   /// That is complete, and nobody else can take or free the image.
-  void came(location where) noexcept { here_ = where; }
+  void came(net::location where) noexcept { here_ = where; }
 
   /// The head of the image at WHERE, which is this worker's alone.
-  [[nodiscard]] image head(location where);
+  [[nodiscard]] image head(net::location where);
   /// Then its frames, to the addresses at which they were saved.
-  void frames(location where, const image& head);
+  void frames(net::location where, const image& head);
 
  private:
-  [[nodiscard]] std::uint64_t guess(location where) const noexcept;
+  [[nodiscard]] std::uint64_t guess(net::location where) const noexcept;
 
-  fabric* net_ = nullptr;
+  net::fabric* net_ = nullptr;
   image_room* room_ = nullptr;
-  location here_;  // whose image the buffer holds; 0: nobody's
+  net::location here_;  // whose image the buffer holds; 0: nobody's
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::deque

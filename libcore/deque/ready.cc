@@ -5,11 +5,11 @@
 
 #include "libcore/deque/incoming_image.hpp"
 
-namespace tobi::tasks {
+namespace tobi::deque {
 
 using transports::op;
 
-void ready_contexts::start(fabric& net, std::span<std::uint64_t, ready_words> shown, bool thieves) noexcept {
+void ready_contexts::start(net::fabric& net, std::span<std::uint64_t, ready_words> shown, bool thieves) noexcept {
   net_ = &net;
   words_ = shown.data();
   first_here_ = net.here(words_);
@@ -67,9 +67,9 @@ std::uint64_t ready_contexts::take() noexcept {
   return 0;
 }
 
-bool claim_list(fabric& net, location word, std::uint64_t list, stolen& got) {
+bool claim_list(net::fabric& net, net::location word, std::uint64_t list, trace::stolen& got) {
   const int victim = word.rank();
-  const location first{list & ~location_tags};
+  const net::location first{list & ~location_tags};
   std::uint64_t found = 0;
   const op take = op::cas(net.heap(victim), word.offset(), list, 0, &found).guarding();
   // The image is read behind the claim, so it is that of the list that was claimed, whatever the word named before.
@@ -88,4 +88,4 @@ bool claim_list(fabric& net, location word, std::uint64_t list, stolen& got) {
   return true;
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::deque

@@ -23,12 +23,12 @@
 #include "libcore/deque/window.hpp"
 #include "libcore/net/fabric.hpp"
 
-namespace tobi::tasks {
+namespace tobi::deque {
 
 class ready_contexts {
  public:
   /// SHOWN: the words that thieves see. Without THIEVES nothing is ever shown.
-  void start(fabric& net, std::span<std::uint64_t, ready_words> shown, bool thieves) noexcept;
+  void start(net::fabric& net, std::span<std::uint64_t, ready_words> shown, bool thieves) noexcept;
 
   /// Adds a list, to be taken next by the owner.
   void push(std::uint64_t list) { lists_.push_back(list); }
@@ -47,13 +47,13 @@ class ready_contexts {
   void show_oldest() noexcept;
   void thief_was_at(std::size_t index) noexcept;
   [[nodiscard]] std::uint64_t load(std::size_t index) const noexcept;
-  [[nodiscard]] location here(std::size_t index) const noexcept {
+  [[nodiscard]] net::location here(std::size_t index) const noexcept {
     return {first_here_.rank(), first_here_.offset() + index * sizeof(std::uint64_t)};
   }
 
-  fabric* net_ = nullptr;
+  net::fabric* net_ = nullptr;
   std::uint64_t* words_ = nullptr;
-  location first_here_;
+  net::location first_here_;
   bool thieves_ = false;
   std::deque<std::uint64_t> lists_;  // that are not shown
   std::uint64_t claimed_ = 0;
@@ -90,6 +90,6 @@ class list_choice {
 
 /// Takes LIST, which the thief has seen in the word at WORD, and brings the image of its first task in the same chain
 /// where there are chains and it lies there too. False: the word says something else by now.
-[[nodiscard]] bool claim_list(fabric& net, location word, std::uint64_t list, stolen& got);
+[[nodiscard]] bool claim_list(net::fabric& net, net::location word, std::uint64_t list, trace::stolen& got);
 
-}  // namespace tobi::tasks
+}  // namespace tobi::deque

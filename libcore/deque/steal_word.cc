@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <limits>
 #include <utility>
 
 #include "arch/heavy_fence.hpp"
 #include "libcore/trace/trace.hpp"
 
-namespace tobi::tasks {
+namespace tobi::deque {
 
 namespace {
 
@@ -21,13 +22,19 @@ constexpr std::uint64_t attendant_shows = ring;
 // A task that has just begun shows what it forks first: the thief that stole it was not the only idle worker.
 constexpr unsigned eager_forks = 4;
 
+// One entry for each doubling of the nodes: the oldest is half of a balanced tree. More would leave too little for the
+// root's own node.
+constexpr std::uint64_t far_shares(std::size_t nodes) noexcept {
+  return std::min<std::uint64_t>(static_cast<std::uint64_t>(std::bit_width(nodes - 1)), eager_forks - 1);
+}
+
 constexpr std::uintptr_t no_address = std::numeric_limits<std::uintptr_t>::max();
 
 }  // namespace
 
-steal_word::steal_word(arch::hot_state& hot, std::uintptr_t* slot_memory, fabric& net, steal_window& window,
+steal_word::steal_word(arch::hot_state& hot, std::uintptr_t* slot_memory, net::fabric& net, steal_window& window,
                        record_source& records, std::uintptr_t stack_high, std::size_t stack_bytes, bool thieves,
-                       bool near_apart) noexcept
+                       std::size_t nodes) noexcept
     : hot_(hot),
       slots_(hot, slot_memory),
       net_(net),
@@ -36,7 +43,8 @@ steal_word::steal_word(arch::hot_state& hot, std::uintptr_t* slot_memory, fabric
       stack_high_(stack_high),
       stack_bytes_(stack_bytes),
       word_here_(net.here(&window.word)),
-      near_apart_(near_apart),
+      near_apart_(nodes > 1),
+      root_far_first_(far_shares(nodes)),
       far_{&window.word, window.slot, window.ack, bell::publish, net.host_atomics()},
       near_{&window.near.word, window.near.slot, window.near.ack, bell::publish_near, true},
       split_(slots_.first()),
@@ -153,7 +161,9 @@ void steal_word::serve(server who) noexcept {
     }
     return;
   }
-  // What a task shows as it begins is for its own node, whose word is cheap to change.
+  // What a task shows as it begins is for its own node, whose word is cheap to change. But the root's node would have
+  // divided all of the run before another one has found out that there is a run: then each far thief had to come for
+  // one leaf. What the root forks first is for the others, where it is divided again.
   const bool near_asks = near_apart_ && (!far_asks || eager_ != 0 || window_.bells.rung(bell::publish_near));
   const auto room_in = [&](const face& in, bool eager) {
     const std::uint64_t wanted = who == server::attendant || eager ? attendant_shows : owner_shows;
@@ -163,7 +173,8 @@ void steal_word::serve(server who) noexcept {
   if (far_asks) lower_bell(bell::publish);
   // A near thief whose ring stays unanswered for long takes what is shown to far ones.
   if (near_asks && (has_private || shown(near_) != 0)) lower_bell(bell::publish_near);
-  std::uint64_t far_room = far_asks ? room_in(far_, eager_ != 0 && !near_apart_) : 0;
+  const std::uint64_t of_root = eager_ != 0 ? far_first_ : 0;
+  std::uint64_t far_room = std::max(far_asks ? room_in(far_, eager_ != 0 && !near_apart_) : 0, of_root);
   std::uint64_t near_room = near_asks ? room_in(near_, eager_ != 0) : 0;
   const std::uint64_t room = far_room + near_room;
   std::uintptr_t* until = who == server::attendant
@@ -177,7 +188,9 @@ void steal_word::serve(server who) noexcept {
   // Far thieves first, whose way is longer: they get the largest.
   for (bool far = true; split_ < until && far_room + near_room != 0; far = !far) {
     std::uint64_t& left = far ? far_room : near_room;
-    if (left != 0) left = publish_one(far ? far_ : near_) ? left - 1 : 0;
+    if (left == 0) continue;
+    left = publish_one(far ? far_ : near_) ? left - 1 : 0;
+    if (far && far_first_ != 0) --far_first_;
   }
   draw_line();
 }
@@ -200,7 +213,7 @@ void steal_word::show(face& in, std::uintptr_t* entry) noexcept {
   while (!change_word(in, seen, w.published())) w = window_word::unpack(seen);
   in.entry[index % ring] = entry;
   ++counters_.published;
-  if (tracing != nullptr) tracing->published(says.bytes);
+  if (trace::tracing != nullptr) trace::tracing->published(says.bytes);
 }
 
 bool steal_word::publish_one(face& in) noexcept {
@@ -305,4 +318,4 @@ std::uint64_t steal_word::claimed() noexcept {
   return window_word::unpack(load_word(far_)).top + window_word::unpack(load_word(near_)).top;
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::deque

@@ -12,12 +12,13 @@
 // then looks which of them are still there (hold_back()). From then on a return to one of them takes the slow path,
 // which waits at the door; a return that compared before the barrier had lowered `bottom` before it compared.
 //
-// Two windows: where the transport's atomics and the CPU's do not exclude each other, thieves of this node and those of
-// others cannot change one word without the NIC. Then the near ones have a window of their own, whose word nobody
-// changes but by the CPU, with a bell of its own; an entry is in one of the two. The older a private entry the sooner
-// it is shown, in whichever window somebody has asked. Nobody starves by the wrong choice: a near thief whose ring has
-// no effect takes from the far window, by the transport; and an owner that has nothing private left for a far one moves
-// the older half of what the near window still has.
+// Two windows, where a job has other nodes: the thieves of this one have a window of their own, whose word nobody
+// changes but by the CPU, with a bell of its own; an entry is in one of the two. So a near steal needs no NIC where the
+// transport's atomics and the CPU's do not exclude each other, and what is meant for another node is not taken by a
+// neighbour, which is always faster. The older a private entry the sooner it is shown, in whichever window somebody has
+// asked; what a run's root forks first is shown to other nodes. Nobody starves by the wrong choice: a near thief whose
+// ring has no effect takes from the far window, by the transport; and an owner that has nothing private left for a far
+// one moves the older half of what the near window still has.
 //
 // Thief, two dependent round trips, three where there are no chains:
 //   1. get the window's line. Nothing there: ring the bell if the victim is busy, and give up: nothing was changed.
@@ -30,11 +31,9 @@
 //
 // Invariants (checked by tests/models/steal_word.pml):
 //   I1  top only grows, by a thief's successful compare-and-swap; split changes only by the owner's. So each index is
-//   taken once,
-//       by a thief or by the owner.
+//       taken once, by a thief or by the owner.
 //   I2  an entry, its ticket, its frame's record and die_record are written before the W that shows them (release), and
-//   read after it
-//       (acquire, or the order of the chain); the frames do not change while top <= index.
+//       read after it (acquire, or the order of the chain); the frames do not change while top <= index.
 //   I3  a slot of the ring is written again only after the entry that it held was acknowledged or taken back.
 //   I4  the owner lets other frames into its region, or goes on with a frame below which others were taken, only when
 //       every taken entry is acknowledged, in both windows (quiet()).
@@ -49,7 +48,7 @@
 #include "libcore/deque/window.hpp"
 #include "libcore/net/fabric.hpp"
 
-namespace tobi::tasks {
+namespace tobi::deque {
 
 /// Where records come from and go to: the worker's remote objects, and a test's array.
 class record_source {
@@ -73,14 +72,15 @@ class record_source {
 class steal_word final : public deque {
  public:
   /// WINDOW is in this worker's heap region, at the same offset in everybody's. STACK_HIGH is the top of the
-  /// uni-address region. NEAR_APART: thieves of this node have a window of their own, and there are others.
-  steal_word(arch::hot_state& hot, std::uintptr_t* slot_memory, fabric& net, steal_window& window,
+  /// uni-address region. NODES: of the job, where there are thieves on this one and on others; else 1.
+  steal_word(arch::hot_state& hot, std::uintptr_t* slot_memory, net::fabric& net, steal_window& window,
              record_source& records, std::uintptr_t stack_high, std::size_t stack_bytes, bool thieves = true,
-             bool near_apart = false) noexcept;
+             std::size_t nodes = 1) noexcept;
 
   [[nodiscard]] std::string_view name() const noexcept override { return "steal_word"; }
   [[nodiscard]] counters counts() const noexcept override { return counters_; }
   void reset(std::uintptr_t base, std::uint64_t die_record) noexcept override;
+  void is_root(bool now) noexcept override { far_first_ = now ? root_far_first_ : 0; }
   void forked() noexcept override;
   void serve(server who) noexcept override;
   void return_slowly(std::uintptr_t sp) noexcept override;
@@ -94,8 +94,9 @@ class steal_word final : public deque {
   [[nodiscard]] bool quiet() const noexcept override;
   [[nodiscard]] std::uint64_t claimed() noexcept override;
   [[nodiscard]] std::span<std::uint64_t, ready_words> shown_lists() noexcept override { return window_.ready; }
+  [[nodiscard]] std::uint64_t busy_word() const noexcept override { return near_apart_ ? runs_task_apart : runs_task; }
   [[nodiscard]] steal_phase copying() const noexcept override { return steal_phase::steal; }
-  steal_result steal(int victim, stolen& got) override;
+  trace::steal_result steal(int victim, trace::stolen& got) override;
   [[nodiscard]] sight glance(int victim) override;
 
  private:
@@ -109,7 +110,7 @@ class steal_word final : public deque {
     std::array<std::uintptr_t*, ring> entry{};  // of an index, at index % ring: the owner's slot
   };
 
-  steal_result take_context(int victim, std::size_t shown, stolen& got);
+  trace::steal_result take_context(int victim, std::size_t shown, trace::stolen& got);
   [[nodiscard]] std::uint64_t load_word(const face& in) const noexcept;
   [[nodiscard]] std::uint64_t shown(const face& in) const noexcept;
   bool change_word(const face& in, std::uint64_t& seen, window_word wanted) noexcept;
@@ -125,19 +126,32 @@ class steal_word final : public deque {
   void lower_bell(bell which) noexcept;
   void ring_bell(int victim);
   bool insist(int victim, bool at_once);
-  steal_result attempt(int victim, stolen& got, bool insisted);
-  steal_result attempt_near(steal_window& window, int victim, stolen& got, bool insisted);
-  steal_result claim_near(steal_window& window, int victim, stolen& got, std::uint64_t mark);
+  trace::steal_result attempt(int victim, trace::stolen& got, bool insisted);
+  // Where the words of a window lie in steal_window.
+  struct places {
+    std::size_t word, slot, ack;
+  };
+  static constexpr places far_places{offsetof(steal_window, word), offsetof(steal_window, slot),
+                                     offsetof(steal_window, ack)};
+  static constexpr places near_places{offsetof(steal_window, near) + offsetof(near_window, word),
+                                      offsetof(steal_window, near) + offsetof(near_window, slot),
+                                      offsetof(steal_window, near) + offsetof(near_window, ack)};
+  trace::steal_result claim(int victim, const places& in, std::uint64_t word, const window_slot (&slots)[ring],
+                            trace::stolen& got, std::uint64_t mark);
+  trace::steal_result attempt_near(steal_window& window, int victim, trace::stolen& got, bool insisted);
+  trace::steal_result claim_near(steal_window& window, int victim, trace::stolen& got, std::uint64_t mark);
 
   arch::hot_state& hot_;
   slots slots_;
-  fabric& net_;
+  net::fabric& net_;
   steal_window& window_;
   record_source& records_;
   std::uintptr_t stack_high_;
   std::size_t stack_bytes_;
-  location word_here_;
-  bool near_apart_;
+  net::location word_here_;
+  bool near_apart_;                  // thieves of this node have a window of their own, and there are others
+  std::uint64_t root_far_first_;     // so many entries of a root are shown to other nodes before this one has any
+  std::uint64_t far_first_ = 0;      // of them, those that the running root has not made yet
   face far_;                         // of all thieves, unless NEAR_APART
   face near_;                        // of those of this node
   std::uintptr_t* split_;            // the oldest private slot; slots before it are published or gone
@@ -154,4 +168,4 @@ class steal_word final : public deque {
   list_choice choice_;
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::deque

@@ -8,7 +8,7 @@
 
 #include "libcore/base/log.hpp"
 
-namespace tobi::tasks {
+namespace tobi::deque {
 
 using transports::op;
 
@@ -23,7 +23,7 @@ op put_op(transports::region_id region, std::uint64_t at, std::uint64_t& from) n
 
 }  // namespace
 
-the_deque::the_deque(arch::hot_state& hot, std::uintptr_t* slot_memory, fabric& net, steal_window& window,
+the_deque::the_deque(arch::hot_state& hot, std::uintptr_t* slot_memory, net::fabric& net, steal_window& window,
                      the_area& area, record_source& records, std::uintptr_t stack_high,
                      std::size_t stack_bytes) noexcept
     : hot_(hot),
@@ -135,7 +135,7 @@ std::uint64_t the_deque::claimed() noexcept {
 }
 
 // Figure 6 and table 3: empty check, lock, steal (two reads and a write), stack transfer, unlock.
-steal_result the_deque::steal(int victim, stolen& got) {
+trace::steal_result the_deque::steal(int victim, trace::stolen& got) {
   const transports::region_id heap = net_.heap(victim);
   const std::uint64_t at = area_here_.offset();
   const std::uint64_t lock_at = at + offsetof(the_area, lock);
@@ -152,16 +152,16 @@ steal_result the_deque::steal(int victim, stolen& got) {
   const std::span<const std::uint64_t, ready_words> ready(&seen_[3], ready_words);
   if (const std::size_t shown = lists_in(ready); shown != 0) {
     const std::size_t index = choice_.of(ready, shown, net_.rank());
-    const location word{victim, at + offsetof(the_area, ready) + index * sizeof(std::uint64_t)};
-    return claim_list(net_, word, ready[index], got) ? steal_result::context : steal_result::lost_race;
+    const net::location word{victim, at + offsetof(the_area, ready) + index * sizeof(std::uint64_t)};
+    return claim_list(net_, word, ready[index], got) ? trace::steal_result::context : trace::steal_result::lost_race;
   }
-  if (static_cast<std::int64_t>(seen_[2] - seen_[1]) <= 0) return steal_result::empty;
-  if (seen_[0] != 0) return steal_result::lost_race;
+  if (static_cast<std::int64_t>(seen_[2] - seen_[1]) <= 0) return trace::steal_result::empty;
+  if (seen_[0] != 0) return trace::steal_result::lost_race;
 
   mark = got.spent(steal_phase::empty_check, mark);
   const op lock = op::cas(heap, lock_at, 0, 1, &found_);
   round_trip({&lock, 1});
-  if (found_ != 0) return steal_result::lost_race;
+  if (found_ != 0) return trace::steal_result::lost_race;
   mark = got.spent(steal_phase::lock, mark);
 
   round_trip({&look, 1});
@@ -172,7 +172,7 @@ steal_result the_deque::steal(int victim, stolen& got) {
     head_ = seen_[1];
     const op undo[] = {put_op(heap, head_at, head_), unlock};
     round_trip(undo);
-    return steal_result::lost_race;
+    return trace::steal_result::lost_race;
   }
 
   const std::uint64_t slot = seen_[1] % the_area::entries;
@@ -189,7 +189,7 @@ steal_result the_deque::steal(int victim, stolen& got) {
   got.sp = sp;
   got.base = sp + entry.bytes;
   got.ticket = slot_.ticket;
-  return steal_result::taken;
+  return trace::steal_result::taken;
 }
 
 sight the_deque::glance(int victim) {
@@ -204,4 +204,4 @@ sight the_deque::glance(int victim) {
   return now(window->busy) != 0 ? sight::busy : sight::nothing;
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::deque

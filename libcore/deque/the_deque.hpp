@@ -13,7 +13,7 @@
 #include "libcore/deque/window.hpp"
 #include "libcore/net/fabric.hpp"
 
-namespace tobi::tasks {
+namespace tobi::deque {
 
 /// What thieves of the THE deque see. head .. tail-1 are there to be taken; indices grow, slots are modulo `entries`.
 struct the_area {
@@ -30,7 +30,7 @@ struct the_area {
 
 class the_deque final : public deque {
  public:
-  the_deque(arch::hot_state& hot, std::uintptr_t* slot_memory, fabric& net, steal_window& window, the_area& area,
+  the_deque(arch::hot_state& hot, std::uintptr_t* slot_memory, net::fabric& net, steal_window& window, the_area& area,
             record_source& records, std::uintptr_t stack_high, std::size_t stack_bytes) noexcept;
 
   [[nodiscard]] std::string_view name() const noexcept override { return "the"; }
@@ -49,7 +49,7 @@ class the_deque final : public deque {
   [[nodiscard]] std::uint64_t claimed() noexcept override;
   [[nodiscard]] std::span<std::uint64_t, ready_words> shown_lists() noexcept override { return area_.ready; }
   [[nodiscard]] steal_phase copying() const noexcept override { return steal_phase::stack_transfer; }
-  steal_result steal(int victim, stolen& got) override;
+  trace::steal_result steal(int victim, trace::stolen& got) override;
   [[nodiscard]] sight glance(int victim) override;
 
  private:
@@ -58,13 +58,13 @@ class the_deque final : public deque {
 
   arch::hot_state& hot_;
   slots slots_;
-  fabric& net_;
-  location window_here_;
+  net::fabric& net_;
+  net::location window_here_;
   the_area& area_;
   record_source& records_;
   std::uintptr_t stack_high_;
   std::size_t stack_bytes_;
-  location area_here_;
+  net::location area_here_;
   std::uint64_t newest_record_ = 0;
   std::uint64_t kept_ = 0;  // the youngest entries, which thieves do not see: record_source::keeps_entries()
   counters counters_;
@@ -77,4 +77,4 @@ class the_deque final : public deque {
   std::uint64_t released_ = 0;  // what the unwaited release found
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::deque

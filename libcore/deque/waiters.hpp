@@ -21,7 +21,7 @@
 #include <array>
 #include <cstdint>
 
-namespace tobi::tasks {
+namespace tobi::deque {
 
 /// Tag on a list's word: it is the tree alone. The root was the first or second of a list before another one came above
 /// it, and still names what was next to it then, which belongs to others.
@@ -56,4 +56,4 @@ waiter_links links_before(std::uint64_t head, Read read) {
   return {head, first.next, second.next, 1 + 2 * first.size, second.next_size};
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::deque

@@ -17,7 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tobi::tasks {
+namespace tobi::deque {
 
 inline constexpr std::uint32_t ring = 8;
 inline constexpr std::size_t ready_words = 13;
@@ -59,6 +59,11 @@ class doorbell {
   std::uint64_t word_;
 };
 
+/// What steal_window::busy says of an owner that runs a task. One that shows something to its neighbours apart says so,
+/// and a thief of another node looks for that in no other's.
+inline constexpr std::uint64_t runs_task = 1;
+inline constexpr std::uint64_t runs_task_apart = 2;
+
 /// What steal_window::attendant says. Thieves call an attendant that sleeps, and no other.
 enum class attending : std::uint32_t {
   asleep = 0,
@@ -83,7 +88,7 @@ struct alignas(64) near_window {
 struct alignas(64) steal_window {
   // What thieves read, in one get.
   std::uint64_t word;  // W
-  std::uint64_t busy;  // 1: the owner runs a task, so ringing makes sense
+  std::uint64_t busy;  // the owner runs a task, so ringing makes sense: runs_task or runs_task_apart; else 0
   doorbell bells;
   std::uint64_t ready[ready_words];  // each a list of suspended tasks that can run, or 0: see ready.hpp
   window_slot slot[ring];            // of the indices top .. split-1, at index % ring
@@ -93,11 +98,15 @@ struct alignas(64) steal_window {
   std::uint64_t rung_ns;    // when the bell was rung
   std::uint32_t attendant;  // attending; a futex
   std::uint32_t looks_far;  // in the window of a node's first rank: how many of its sleepers try other nodes right now
+  std::uint32_t sleepers;   // there too: how many of the node sleep (sched/sleepers.hpp)
+  std::uint32_t asleep;     // the owner does, and is to be called
+  std::uint64_t alarm;      // the name of the socket that ends its sleep; 0: it has none
   near_window near;
 };
 static_assert(offsetof(steal_window, slot) == 128);
 inline constexpr std::size_t window_line_bytes = offsetof(steal_window, ack);
 static_assert(window_line_bytes <= 256, "transports keep the words of a longer get whole only where they must");
+static_assert(sizeof(near_window) <= 256);
 
 struct window_word {
   std::uint64_t tag, top, split;
@@ -153,4 +162,4 @@ constexpr void clear_window(steal_window& w) noexcept {
   for (std::uint64_t s = 0; s < ring; ++s) w.ack[s] = w.near.ack[s] = (s + 1 - ring) & index_mask;
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::deque

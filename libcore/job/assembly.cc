@@ -14,13 +14,13 @@ namespace tobi::job {
 
 using transports::op;
 
-assembly::assembly(tasks::fabric& net, assembly_words& own, const std::vector<int>& node_of,
+assembly::assembly(net::fabric& net, assembly_words& own, const base::per_rank<int>& node_of,
                    std::function<void(unsigned)> wait)
     : net_(net), own_(own), offset_(net.here(&own).offset()), wait_(std::move(wait)) {
   const bool maps = net.transport().caps().maps_peers;
   std::map<int, int> places;  // of the nodes that have been met
   for (int r = 0; r < net.size(); ++r) {
-    const int node = maps ? node_of[static_cast<std::size_t>(r)] : r;
+    const int node = maps ? node_of[r] : r;
     const auto [found, is_new] = places.try_emplace(node, nodes());
     if (is_new) speakers_.push_back(r);
     place_of_.push_back(found->second);
@@ -46,7 +46,7 @@ assembly_words& assembly::of_neighbour(int rank) {
 // is behind what it tells, and a load-acquire.
 void assembly::barrier() {
   ++generation_;
-  const int speaker = speakers_[static_cast<std::size_t>(place_)];
+  const int speaker = speakers_[place_];
   if (speaker != net_.rank()) {
     come_to(speaker);
     return;
@@ -56,8 +56,8 @@ void assembly::barrier() {
   int round = 0;
   for (int step = 1; step < nodes(); step *= 2, ++round) {
     const auto word = offsetof(assembly_words, arrived) + static_cast<std::size_t>(round) * sizeof own_.arrived[0];
-    tell(speakers_[static_cast<std::size_t>((place_ + step) % nodes())], word);
-    hear(own_.arrived[round], speakers_[static_cast<std::size_t>((place_ - step + nodes()) % nodes())]);
+    tell(speakers_[(place_ + step) % nodes()], word);
+    hear(own_.arrived[round], speakers_[(place_ - step + nodes()) % nodes()]);
   }
   release_neighbours();
 }
@@ -72,7 +72,7 @@ void assembly::combine(void* words, std::size_t bytes, adder add) {
   TOBI_ASSERT(bytes <= combined_max && bytes % 8 == 0, "what is combined fits into its place");
   ++generation_;
   std::memcpy(own_.part.data(), words, bytes);
-  const int speaker = speakers_[static_cast<std::size_t>(place_)];
+  const int speaker = speakers_[place_];
   if (speaker != net_.rank()) {
     come_to(speaker);
     std::memcpy(words, of_neighbour(speaker).total.data(), bytes);
@@ -84,7 +84,7 @@ void assembly::combine(void* words, std::size_t bytes, adder add) {
   int round = 0;
   for (; step < nodes() && (place_ & step) == 0; step *= 2, ++round) {
     if (place_ + step >= nodes()) continue;
-    const int child = speakers_[static_cast<std::size_t>(place_ + step)];
+    const int child = speakers_[place_ + step];
     hear(own_.ready[round], child);
     alignas(64) std::array<std::byte, combined_max> theirs;
     net_.get({child, offset_ + offsetof(assembly_words, part)}, theirs.data(), bytes);
@@ -94,14 +94,14 @@ void assembly::combine(void* words, std::size_t bytes, adder add) {
   if (place_ == 0) {
     own_.total = own_.part;
   } else {
-    const int parent = speakers_[static_cast<std::size_t>(place_ - step)];
+    const int parent = speakers_[place_ - step];
     tell(parent, offsetof(assembly_words, ready) + static_cast<std::size_t>(round) * sizeof own_.ready[0]);
     hear(own_.told, parent);
   }
   // The furthest child first: it has the most to tell.
   for (step /= 2; step > 0; step /= 2) {
     if (place_ + step >= nodes()) continue;
-    const int child = speakers_[static_cast<std::size_t>(place_ + step)];
+    const int child = speakers_[place_ + step];
     const op both[] = {
         op::put(net_.heap(child), offset_ + offsetof(assembly_words, total), own_.total.data(), bytes),
         op::put(net_.heap(child), offset_ + offsetof(assembly_words, told), &arriving_, 8),
@@ -201,7 +201,7 @@ void assembly::contradicted(int by, place there) {
 // The rank where the root ended speaks for its node here.
 bool assembly::tells(int origin) const noexcept {
   if (net_.rank() == origin) return true;
-  return place_ != place_of_[origin] && speakers_[static_cast<std::size_t>(place_)] == net_.rank();
+  return place_ != place_of_[origin] && speakers_[place_] == net_.rank();
 }
 
 // In terms of distance from the origin's node, node d tells d + 2^k for each 2^k above d.
@@ -212,7 +212,7 @@ void assembly::tell_nodes(int origin, std::uint64_t epoch) {
   const std::uint64_t at = offset_ + offsetof(assembly_words, notice);
   for (int step = 1; step < nodes(); step *= 2) {
     if (step <= distance || distance + step >= nodes()) continue;
-    const int to = speakers_[static_cast<std::size_t>((from + distance + step) % nodes())];
+    const int to = speakers_[(from + distance + step) % nodes()];
     const op both[] = {
         op::put(net_.heap(to), at + 8, &telling_[0], 8),
         op::put(net_.heap(to), at, &telling_[1], 8),

@@ -21,8 +21,8 @@
 
 namespace tobi::job {
 
-inline constexpr int barrier_rounds = tasks::location::rank_bits;  // log2 of the nodes that there can be
-inline constexpr std::size_t combined_max = 512;                   // bytes
+inline constexpr int barrier_rounds = net::location::rank_bits;  // log2 of the nodes that there can be
+inline constexpr std::size_t combined_max = 512;                 // bytes
 
 /// In every worker's control block.
 struct assembly_words {
@@ -49,7 +49,7 @@ class assembly {
  public:
   /// OWN is this worker's, and all workers have theirs at the same place. NODE_OF: the node of each rank. WAIT is one
   /// turn of a loop that waits, and serves others.
-  assembly(tasks::fabric& net, assembly_words& own, const std::vector<int>& node_of,
+  assembly(net::fabric& net, assembly_words& own, const base::per_rank<int>& node_of,
            std::function<void(unsigned spins)> wait);
 
   /// This rank has come to a call that all make together. What is inside of it makes no further ones.
@@ -82,11 +82,11 @@ class assembly {
   [[nodiscard]] place place_of(int rank);
   [[noreturn]] void contradicted(int by, place there);
 
-  tasks::fabric& net_;
+  net::fabric& net_;
   assembly_words& own_;
   std::uint64_t offset_;  // of the words in each heap
   std::function<void(unsigned)> wait_;
-  std::vector<int> speakers_;     // of each node
+  base::per_rank<int> speakers_;  // of each node
   base::per_rank<int> place_of_;  // of each rank: its node's index in speakers_
   int place_ = 0;                 // this worker's
   std::vector<int> neighbours_;   // of this worker

@@ -15,7 +15,7 @@
 namespace tobi::job {
 
 struct rank_card {
-  tasks::peer_keys keys;
+  net::peer_keys keys;
   arch::core core;
 };
 [[nodiscard]] std::vector<std::byte> to_bytes(const rank_card& card);

@@ -10,6 +10,7 @@
 
 #include "libcore/base/log.hpp"
 #include "libcore/base/no_memory.hpp"
+#include "libcore/base/per_rank.hpp"
 #include "libcore/net/batch.hpp"
 #include "libcore/pool/rebalancing.hpp"
 #include "libcore/pool/shared_part.hpp"
@@ -44,12 +45,12 @@ pool::mail& collections::all_mail() {
   on_.places->mail = mail_->key();
   meet_();
   const std::uint64_t at = on_.net->here(&on_.places->mail).offset();
-  std::vector<transports::region_key> keys(static_cast<std::size_t>(on_.net->size()));
-  tasks::batch gets(*on_.net);
-  for (int r = 0; r < on_.net->size(); ++r) gets.get(r, at, &keys[static_cast<std::size_t>(r)], sizeof keys[0]);
+  base::per_rank<transports::region_key> keys(on_.net->size());
+  net::batch gets(*on_.net);
+  for (int r = 0; r < on_.net->size(); ++r) gets.get(r, at, &keys[r], sizeof keys[r]);
   gets.post();
   gets.wait();
-  for (int r = 0; r < on_.net->size(); ++r) mail_->connect(r, keys[static_cast<std::size_t>(r)]);
+  for (int r = 0; r < on_.net->size(); ++r) mail_->connect(r, keys[r]);
   return *mail_;
 }
 
@@ -127,9 +128,9 @@ void collections::process(pool::collection& part) {
   });
   if (first == none) return;
   tasks::failure what;
-  on_.net->get(tasks::location{first}, &what, sizeof what);
+  on_.net->get(net::location{first}, &what, sizeof what);
   meet_();  // before the object goes
-  if (part.failure() != 0) tasks::this_worker().free_object(tasks::location{part.failure()});
+  if (part.failure() != 0) sched::this_worker().free_object(net::location{part.failure()});
   tasks::throw_task_error(what);
 }
 

@@ -13,6 +13,7 @@
 
 #include "arch/topology.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/base/per_rank.hpp"
 #include "libcore/job/alike.hpp"
 #include "libcore/job/card.hpp"
 #include "libcore/job/job.hpp"
@@ -94,7 +95,7 @@ std::string job::agreed_transport(const std::string& chosen_here, const transpor
   std::string first(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (first == chosen_here) return first;
   if (const std::string why = transports::why_not_here(first, where); !why.empty()) {
-    (void)all_say(answer::refuses, "the transport " + first + ", which " + bootstrap_->name_of(0) +
+    (void)all_say(answer::refuses, "the transport " + first + ", which " + base::name_of_rank(0) +
                                        " has chosen for all, cannot be used here: " + why +
                                        "; mend that, or set TOBI_TRANSPORT to one that all ranks can use.");
   }
@@ -112,7 +113,7 @@ bool job::all_say(answer mine, const std::string& reason) {
     const auto who = static_cast<int>(said & 0xffffffff);
     base::fatal_everywhere(
         who == rank() ? 0 : 1,
-        who == rank() ? reason : bootstrap_->name_of(who) + " has refused this job, and says why itself.",
+        who == rank() ? reason : base::name_of_rank(who) + " has refused this job, and says why itself.",
         base::exit_usage);
   }
   return said >> 32 == 2;
@@ -145,7 +146,7 @@ void job::refuse_what_differs(const alike& found, int other) {
   bootstrap_->fence();
   const auto first = read_as<alike>(bootstrap_->get(0, "alike"));
   const auto theirs = read_as<alike>(bootstrap_->get(other, "alike"));
-  base::fatal_everywhere(rank(), difference(first, theirs, bootstrap_->name_of(0), bootstrap_->name_of(other)),
+  base::fatal_everywhere(rank(), difference(first, theirs, base::name_of_rank(0), base::name_of_rank(other)),
                          base::exit_usage);
 }
 
@@ -170,10 +171,10 @@ void job::exchange() {
   trace_bytes_ = read_as<std::uint64_t>(bootstrap_->get(0, "trace"));
 
   // Of ranks that are alike all have addresses, or none.
-  std::vector<std::string> addresses(static_cast<std::size_t>(size()));
+  base::per_rank<std::string> addresses(size());
   for (int r = 0; r < size() && !address.empty(); ++r) {
     const std::vector<std::byte> where = bootstrap_->get(r, "address");
-    addresses[static_cast<std::size_t>(r)].assign(reinterpret_cast<const char*>(where.data()), where.size());
+    addresses[r].assign(reinterpret_cast<const char*>(where.data()), where.size());
   }
   s = transport_->connect(addresses);
   if (s != status::ok) {
@@ -182,7 +183,7 @@ void job::exchange() {
   }
   transports::meeting_over meet(*bootstrap_);
   transport_->measure(meet);
-  net_ = std::make_unique<tasks::fabric>(
+  net_ = std::make_unique<net::fabric>(
       *transport_, rank(), size(), segment_.control(), segment_.heap_memory().bytes,
       [this](int r) { return card_from(bootstrap_->get(r, "card")).keys; }, workers_per_core_);
 }
@@ -195,7 +196,7 @@ std::vector<int> job::distances(bool servers_too) const {
     if (serves_only() || (!servers_too && transport_->serves_only(r))) {
       levels[r] = nobody;
     } else if (nodes_[r] != nodes_[rank()]) {
-      levels[r] = tasks::victims::far_level;
+      levels[r] = sched::victims::far_level;
     } else if (core_.os_cpu >= 0) {
       const arch::core theirs = card_from(bootstrap_->get(r, "card")).core;
       if (theirs.os_cpu >= 0) levels[r] = arch::distance(core_, theirs);

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "libcore/base/log.hpp"
+#include "libcore/base/per_rank.hpp"
 #include "libcore/sched/worker.hpp"
 
 namespace tobi::job {
@@ -36,8 +37,8 @@ global::global(const base::settings& in_force, int size, std::uint64_t region_by
 
 global::~global() { pgas::set_current(nullptr); }
 
-void global::start(const alloc::segment& memory, alloc::heap& heap, tasks::fabric& net, global_words& words,
-                   std::uint64_t objects_from, tasks::steal_window& window, assembly& together, std::string unusable) {
+void global::start(const alloc::segment& memory, alloc::heap& heap, net::fabric& net, global_words& words,
+                   std::uint64_t objects_from, deque::steal_window& window, assembly& together, std::string unusable) {
   words_ = &words;
   net_ = &net;
   heap_ = &heap;
@@ -47,7 +48,7 @@ void global::start(const alloc::segment& memory, alloc::heap& heap, tasks::fabri
   objects_ = std::make_unique<alloc::remote_objects>(heap);
   homes_ = std::make_unique<pgas::homes>(net.size(), region.bytes, objects_from, view_.bytes(), settings_.block_bytes,
                                          [this](int rank, std::uint32_t slot) { return home_of(rank, slot); });
-  batch_ = std::make_unique<tasks::batch>(net);
+  batch_ = std::make_unique<net::batch>(net);
 
   pgas::memory_parts parts;
   parts.caching.addresses = &view_;
@@ -56,7 +57,12 @@ void global::start(const alloc::segment& memory, alloc::heap& heap, tasks::fabri
   parts.caching.rank = net.rank();
   parts.caching.own_region = static_cast<std::byte*>(region.base);
   parts.caching.own_fd = region.fd;
-  parts.caching.region_here = [&net](int rank) { return net.transport().map(net.heap(rank)); };
+  const bool again = pgas::maps_again();
+  if (!again && net.rank() == 0) {
+    base::log(base::log_level::info,
+              "this system makes no second mapping of shared memory (mremap): blocks of neighbours are cached.");
+  }
+  parts.caching.region_here = [&net, again](int rank) { return again ? net.transport().map(net.heap(rank)) : nullptr; };
   const std::size_t block = settings_.block_bytes;
   parts.caching.take_pool = [&heap, block](std::size_t bytes) {
     return static_cast<std::byte*>(heap.allocate(bytes, block));
@@ -80,15 +86,15 @@ void global::start(const alloc::segment& memory, alloc::heap& heap, tasks::fabri
   parts.give_back = [&heap](void* at) { heap.deallocate(at); };
   parts.epoch = &words.epoch;
   parts.locks = &words.locks;
-  parts.release_bell = window.bells.place(tasks::bell::release);
+  parts.release_bell = window.bells.place(deque::bell::release);
   parts.shown = &words.shown;
   parts.measure = settings_.stats;
   parts.watch = settings_.debug_global;
-  parts.must_poll = tasks::worker::must_poll(caps);
+  parts.must_poll = tasks::poller::must_poll(caps);
   parts.agree = [this](const pgas::extremes& mine, bool frees) { return agree(mine, frees); };
   parts.everybody = [this] { return everybody(); };
   parts.keep_home = [this](std::uint32_t slot, std::uint64_t home) { keep_home(slot, home); };
-  parts.inside_task = [] { return tasks::this_worker().inside_task(); };
+  parts.inside_task = [] { return sched::this_worker().inside_task(); };
   parts.unusable = std::move(unusable);
   memory_ = std::make_unique<pgas::memory>(parts);
   pgas::set_current(memory_.get());
@@ -120,8 +126,8 @@ pgas::extremes global::agree(const pgas::extremes& mine, bool frees) {
 // Everybody's words lie at the same offset. The barrier: nobody ends the job while these are read.
 std::vector<pgas::gathered_words> global::everybody() {
   const std::uint64_t at = net_->here(&words_->gathered).offset();
-  std::vector<pgas::gathered_words> all(static_cast<std::size_t>(net_->size()));
-  for (int r = 0; r < net_->size(); ++r) net_->get({r, at}, &all[static_cast<std::size_t>(r)], sizeof all[0]);
+  base::per_rank<pgas::gathered_words> all(net_->size());
+  for (int r = 0; r < net_->size(); ++r) net_->get({r, at}, &all[r], sizeof all[r]);
   together_->barrier();
   return all;
 }

@@ -47,8 +47,8 @@ class global {
   /// Where the view is, for the others to compare; null: nowhere.
   [[nodiscard]] std::byte* base() const noexcept { return view_.base(); }
   /// UNUSABLE: why there is none, or "". TOGETHER: the job's.
-  void start(const alloc::segment& memory, alloc::heap& heap, tasks::fabric& net, global_words& words,
-             std::uint64_t objects_from, tasks::steal_window& window, assembly& together, std::string unusable);
+  void start(const alloc::segment& memory, alloc::heap& heap, net::fabric& net, global_words& words,
+             std::uint64_t objects_from, deque::steal_window& window, assembly& together, std::string unusable);
   [[nodiscard]] pgas::memory* memory() noexcept { return memory_.get(); }
 
  private:
@@ -60,12 +60,12 @@ class global {
   base::settings settings_;
   pgas::view view_;
   global_words* words_ = nullptr;
-  tasks::fabric* net_ = nullptr;
+  net::fabric* net_ = nullptr;
   alloc::heap* heap_ = nullptr;
   assembly* together_ = nullptr;
   std::unique_ptr<alloc::remote_objects> objects_;
   std::unique_ptr<pgas::homes> homes_;
-  std::unique_ptr<tasks::batch> batch_;
+  std::unique_ptr<net::batch> batch_;
   std::unique_ptr<pgas::memory> memory_;
 };
 

@@ -31,9 +31,9 @@ namespace {
 
 job* current_job = nullptr;
 
-static_assert(sizeof(control_block) + (std::size_t{64} << 30) < std::size_t{1} << tasks::location::offset_bits,
+static_assert(sizeof(control_block) + (std::size_t{64} << 30) < std::size_t{1} << net::location::offset_bits,
               "a location reaches the end of the largest heap");
-static_assert(1 << barrier_rounds >= tasks::location::max_ranks);
+static_assert(1 << barrier_rounds >= net::location::max_ranks);
 
 base::settings first_settings() {
   base::set_launch_index(bootstrap::launch_index());
@@ -41,8 +41,6 @@ base::settings first_settings() {
 }
 
 }  // namespace
-
-job* current() noexcept { return current_job; }
 
 job::job(const options& chosen) : settings_(first_settings()) {
   // The workers of a first job run main on; a second one would fork from each of them.
@@ -60,7 +58,7 @@ job::job(const options& chosen) : settings_(first_settings()) {
   check_ranks(rank(), size());
   // Before anything runs: a job of hours must not end with a file that never could be written.
   if (!settings_.trace.empty() && rank() == 0) job_trace::check_writable(settings_.trace);
-  nodes_ = base::per_rank<int>(find_nodes());
+  nodes_ = find_nodes();
   hosts_.assign(bootstrap_->nodes().begin(), bootstrap_->nodes().end());
   const transports::context where{rank(), size(), nodes_, settings_};
   const std::string chosen_here = choose_transport(where);
@@ -74,11 +72,12 @@ job::job(const options& chosen) : settings_(first_settings()) {
   together_ =
       std::make_unique<assembly>(*net_, control_->all, nodes_, [this](unsigned spins) { wait_a_little(spins); });
   start_global();
-  if (tasks::worker::must_poll(transport_->caps()) || serves_only()) {
+  if (tasks::poller::must_poll(transport_->caps()) || serves_only()) {
     bootstrap_->while_waiting([this] { transport_->progress(); });
   }
   start_worker();
   start_collections();
+  if (goes_by_sockets()) connect_far();
   current_job = this;
   bootstrap_->fence();
   start_trace();
@@ -102,7 +101,7 @@ job::~job() {
   barrier();
   bootstrap_->finalize();
   bootstrap_->while_waiting(nullptr);
-  tasks::this_worker().stop();
+  sched::this_worker().stop();
   collections_.reset();
   if (slot_memory_ != nullptr) munmap(slot_memory_, slot_bytes_);
   global_.reset();
@@ -150,9 +149,9 @@ void job::make_memory() {
 }
 
 // TOBI_NODES splits the workers of a machine into equal runs of ranks, so that the paths between nodes run on one.
-std::vector<int> job::find_nodes() const {
+base::per_rank<int> job::find_nodes() const {
   const std::span<const int> given = bootstrap_->nodes();
-  std::vector<int> of(given.begin(), given.end());
+  base::per_rank<int> of(given.begin(), given.end());
   if (settings_.nodes <= 1) return of;
   if (settings_.nodes > size()) {
     base::fatal_everywhere(rank(),
@@ -166,20 +165,40 @@ std::vector<int> job::find_nodes() const {
                                std::to_string(of.back() + 1) + " nodes; unset it.",
                            base::exit_usage);
   }
-  for (std::size_t r = 0; r < of.size(); ++r) {
-    of[r] = static_cast<int>(r * static_cast<std::size_t>(settings_.nodes) / of.size());
-  }
+  for (int r = 0; r < size(); ++r) of[r] = static_cast<int>(std::int64_t{r} * settings_.nodes / size());
   return of;
 }
 
 // Half of the connections are for everything else: joins, frees, barriers, the ranks that hold what a task reads.
-// A fabric that can be slept on goes by the kernel's connections: any number, but the first operation on each waits for
-// some milliseconds of both processes.
 std::size_t job::far_victims() const {
   constexpr std::size_t socket_victims = 8;
   const std::uint32_t most = transport_->caps().peers_max;
   if (most != 0) return std::max<std::size_t>(1, most / 2);
-  return transport_->wait_fd() >= 0 ? socket_victims : 0;
+  return goes_by_sockets() ? socket_victims : 0;
+}
+
+// A fabric that can be slept on goes by the kernel's connections: any number, but the first operation on each waits for
+// some milliseconds of both processes.
+bool job::goes_by_sockets() const { return transport_->caps().peers_max == 0 && transport_->wait_fd() >= 0; }
+
+// Now, where nobody waits. A join that meets ranks for the first time makes one connection behind the other: with 64
+// workers of two nodes on two cores the end of a tree took 20 to 90 ms until all had met. Each pair once, and from the
+// lower rank on, so that not everybody calls the same one. A job with more ranks would spend its start on pairs that
+// never have to do with each other.
+void job::connect_far() {
+  constexpr std::size_t most = 64;
+  std::vector<int> far;
+  for (int step = 1; 2 * step <= size(); ++step) {
+    const int r = (rank() + step) % size();
+    if (nodes_[r] != nodes_[rank()] && (2 * step < size() || rank() < r)) far.push_back(r);
+  }
+  if (far.size() > most / 2) return;
+  std::uint64_t ignored = 0;
+  for (const int r : far) {
+    const transports::op hello = transports::op::get(net_->heap(r), 0, &ignored, sizeof ignored);
+    net_->post(r, {&hello, 1});
+    net_->settle(r);
+  }
 }
 
 void job::start_global() {
@@ -206,27 +225,27 @@ std::vector<int> job::near_ranks(bool servers_too) const {
 void job::start_collections() {
   std::vector<int> near = near_ranks(true);
   std::erase_if(near, [this](int r) { return net_->mapped(r) == nullptr; });
-  holders_ = std::make_unique<tasks::victims>(rank(), distances(true), static_cast<std::uint64_t>(rank()) + 1,
-                                              tasks::victims::rules{settings_.victims, far_victims()});
+  holders_ = std::make_unique<sched::victims>(rank(), distances(true), static_cast<std::uint64_t>(rank()) + 1,
+                                              sched::victims::rules{settings_.victims, far_victims()});
   collections_ = std::make_unique<class collections>(
       pool::ground{net_.get(), heap_.get(), &control_->collections, global_->memory(), holders_.get(), std::move(near),
-                   serves_only(), tasks::worker::must_poll(transport_->caps()), workers_per_core_,
+                   serves_only(), tasks::poller::must_poll(transport_->caps()), workers_per_core_,
                    [this](unsigned spins) { wait_a_little(spins); }},
       *together_, [this](call which) { enter(which); }, [this] { coherent_barrier(); });
 }
 
 void job::start_worker() {
-  choice_ = std::make_unique<tasks::victims>(rank(), distances(false), static_cast<std::uint64_t>(rank()) + 1,
-                                             tasks::victims::rules{settings_.victims, far_victims()});
+  choice_ = std::make_unique<sched::victims>(rank(), distances(false), static_cast<std::uint64_t>(rank()) + 1,
+                                             sched::victims::rules{settings_.victims, far_victims()});
   if (!settings_.local_collection) {
-    incoming_ = std::make_unique<tasks::incoming_frees>(*net_, control_->incoming, *objects_);
+    incoming_ = std::make_unique<net::incoming_frees>(*net_, control_->incoming, *objects_);
     objects_->collect_from(incoming_.get());
   }
   std::vector<int> near = near_ranks(false);
   // Where TOBI_NODES splits a machine, its nodes share the machine's cores.
   const int cores =
       std::max(1, cores_here_ * static_cast<int>(near.size() + 1) / static_cast<int>(bootstrap_->local_peers().size()));
-  tasks::this_worker().start({net_.get(),
+  sched::this_worker().start({net_.get(),
                               objects_.get(),
                               incoming_.get(),
                               &control_->window,
@@ -260,10 +279,10 @@ void job::start_worker() {
 void job::start_trace() {
   if (trace_bytes_ == 0) return;
   constexpr int none_yet = -1;
-  std::vector<int> first_of(static_cast<std::size_t>(nodes()), none_yet);
-  std::vector<int> clock_of;
+  base::per_rank<int> first_of(nodes(), none_yet);
+  base::per_rank<int> clock_of;
   for (const int node : nodes_) {
-    int& first = first_of[static_cast<std::size_t>(node)];
+    int& first = first_of[node];
     if (first == none_yet) first = static_cast<int>(clock_of.size());
     clock_of.push_back(first);
   }
@@ -303,16 +322,16 @@ void root_task(void* argument) {
   const std::uint64_t bytes = start->result_bytes;
   auto* result = __builtin_alloca_with_align(bytes + 1, 8 * 64);
   std::uint64_t failure = 0;
-  base::the_door.step_out();
+  tasks::the_door.step_out();
   try {
     start->body(start + 1, result);
-    base::the_door.step_in();
+    tasks::the_door.step_in();
   } catch (...) {
-    base::the_door.step_in();
-    failure = tasks::this_worker().keep_failure();
+    tasks::the_door.step_in();
+    failure = sched::this_worker().keep_failure();
   }
   current_job->root_ended(result, bytes, failure);
-  tasks::this_worker().leave_dead();
+  sched::this_worker().leave_dead();
 }
 
 }  // namespace
@@ -344,7 +363,7 @@ void job::run(const detail::root& what, void* result) {
     } else {
       work(first);
     }
-    if (!pause::is_one(tasks::location{control_->all.notice.result})) break;
+    if (!pause::is_one(net::location{control_->all.notice.result})) break;
     make_pause();
   }
   take_result(what, result);
@@ -361,11 +380,11 @@ void job::work(const detail::root* first) {
     const root_start head{what.body, what.result_bytes};
     std::memcpy(start.data(), &head, sizeof head);
     std::memcpy(start.data() + sizeof head, what.closure, what.closure_bytes);
-    tasks::this_worker().schedule(&root_task, start.data(), start.size(), control_->all.notice.epoch, epoch_);
+    sched::this_worker().schedule(&root_task, start.data(), start.size(), control_->all.notice.epoch, epoch_);
   } else if (serves_only()) {
     serve_until_told();
   } else {
-    tasks::this_worker().schedule(nullptr, nullptr, 0, control_->all.notice.epoch, epoch_);
+    sched::this_worker().schedule(nullptr, nullptr, 0, control_->all.notice.epoch, epoch_);
   }
 }
 
@@ -398,9 +417,9 @@ void job::run_debugged(const detail::root& what, const detail::root* first) {
 // a node once.
 void job::take_result(const detail::root& what, void* result) {
   auto& notice = control_->all.notice;
-  const tasks::location where{notice.result};
+  const net::location where{notice.result};
   const std::uint64_t bytes = sizeof(root_result) + what.result_bytes;
-  tasks::location near = where;
+  net::location near = where;
   void* copy = nullptr;
   if (together_->tells(where.rank())) {
     together_->tell_nodes(where.rank(), epoch_);
@@ -411,6 +430,7 @@ void job::take_result(const detail::root& what, void* result) {
       near = net_->here(copy);
     }
     together_->tell_neighbours(epoch_, near.word);
+    sched::this_worker().call_neighbours();
   }
   root_result head;
   net_->get(near, &head, sizeof head);
@@ -418,15 +438,15 @@ void job::take_result(const detail::root& what, void* result) {
     net_->get({near.rank(), near.offset() + sizeof head}, result, what.result_bytes);
   }
   tasks::failure failed;
-  if (head.failure != 0) net_->get(tasks::location{head.failure}, &failed, sizeof failed);
+  if (head.failure != 0) net_->get(net::location{head.failure}, &failed, sizeof failed);
   barrier();  // everybody has read it, and nobody is stealing any more
   if (global_->memory()->used) global_->memory()->acquire(0);
-  tasks::this_worker().end_of_run();
-  tasks::this_worker().count_run(arch::now_ns() - run_began_ns_);
+  sched::this_worker().end_of_run();
+  sched::this_worker().count_run(arch::now_ns() - run_began_ns_);
   if (near.rank() == rank()) {
     objects_->free_local(net_->local(near));
     // A failure may lie in another worker's heap; then that worker frees it when it collects.
-    if (copy == nullptr && head.failure != 0) tasks::this_worker().free_object(tasks::location{head.failure});
+    if (copy == nullptr && head.failure != 0) sched::this_worker().free_object(net::location{head.failure});
   }
   if (head.failure != 0) throw task_error(failed.type_name, failed.message, failed.rank);
 }

@@ -33,17 +33,17 @@ namespace tobi::job {
 
 /// The start of every worker's heap region: words that other workers put to, at the same offsets everywhere.
 struct control_block {
-  tasks::steal_window window;
+  deque::steal_window window;
   assembly_words all;
   tasks::idle_board board;
-  tasks::node_sights sights;
+  sched::node_sights sights;
   alignas(64) statistics counted;  // published for stats()
   alignas(64) trace_words trace;   // TOBI_TRACE
   alignas(64) global_words global;
   alignas(64) code_words root_code;  // of a root whose module came late
-  alignas(64) tasks::the_area the;
-  alignas(64) tasks::incoming_area incoming;
-  tasks::image_room images;
+  alignas(64) deque::the_area the;
+  alignas(64) net::incoming_area incoming;
+  deque::image_room images;
   tasks::closure_watch closures;  // TOBI_DEBUG_MIGRATE
   pool::collection_places collections;
   alignas(64) std::uint64_t epoch_taken;  // of rank 0 (pause.hpp)
@@ -68,8 +68,8 @@ class job {
   [[nodiscard]] int computing() const noexcept { return size() - static_cast<int>(servers_.size()); }
   [[nodiscard]] int nodes() const noexcept { return *std::max_element(nodes_.begin(), nodes_.end()) + 1; }
   [[nodiscard]] std::string_view transport_name() const noexcept { return transport_->name(); }
-  [[nodiscard]] std::string_view deque_name() const noexcept { return tasks::this_worker().work().name(); }
-  [[nodiscard]] std::string_view sched_name() const noexcept { return tasks::this_worker().sched().name(); }
+  [[nodiscard]] std::string_view deque_name() const noexcept { return sched::this_worker().work().name(); }
+  [[nodiscard]] std::string_view sched_name() const noexcept { return sched::this_worker().sched().name(); }
   [[nodiscard]] bool local_collection() const noexcept { return settings_.local_collection; }
 
   /// The program has called WHICH here. Fatal inside a task.
@@ -121,7 +121,9 @@ class job {
   [[nodiscard]] std::vector<int> near_ranks(bool servers_too) const;
   void start_collections();
   [[nodiscard]] std::size_t far_victims() const;
-  [[nodiscard]] std::vector<int> find_nodes() const;
+  [[nodiscard]] bool goes_by_sockets() const;
+  void connect_far();
+  [[nodiscard]] base::per_rank<int> find_nodes() const;
 
   base::settings settings_;
   std::unique_ptr<bootstrap::bootstrap> bootstrap_;
@@ -131,12 +133,12 @@ class job {
   control_block* control_ = nullptr;
   std::unique_ptr<alloc::heap> heap_;
   std::unique_ptr<alloc::remote_objects> objects_;
-  std::unique_ptr<tasks::fabric> net_;
+  std::unique_ptr<net::fabric> net_;
   std::unique_ptr<assembly> together_;
-  std::unique_ptr<tasks::incoming_frees> incoming_;  // null: local collection
+  std::unique_ptr<net::incoming_frees> incoming_;  // null: local collection
   std::unique_ptr<global> global_;
-  std::unique_ptr<tasks::victims> choice_;
-  std::unique_ptr<tasks::victims> holders_;  // of a collection's tasks
+  std::unique_ptr<sched::victims> choice_;
+  std::unique_ptr<sched::victims> holders_;  // of a collection's tasks
   std::unique_ptr<class collections> collections_;
   std::uint64_t trace_bytes_ = 0;             // of each worker's ring, as rank 0 wants it; 0: nothing is traced
   std::unique_ptr<job_trace> trace_;          // null: nothing is traced
@@ -155,8 +157,5 @@ class job {
   unsigned workers_per_core_ = 1;
   bool crowded_ = false;  // more workers here than cores: those that wait give theirs away
 };
-
-/// The job of this process, or null.
-job* current() noexcept;
 
 }  // namespace tobi::job

@@ -15,6 +15,7 @@
 
 #include "alloc/heap.hpp"
 #include "alloc/remote_objects.hpp"
+#include "libcore/base/per_rank.hpp"
 #include "libcore/net/fabric.hpp"
 #include "libcore/trace/clock_fit.hpp"
 #include "libcore/trace/trace.hpp"
@@ -26,7 +27,7 @@ struct trace_card {
   std::uint64_t events;
   std::uint64_t lost;
   std::uint64_t piece;  // location of the buffer for pieces of the ring
-  tasks::event_totals totals;
+  trace::event_totals totals;
 };
 
 /// Words of a worker that others put to, at the same offset everywhere.
@@ -40,12 +41,12 @@ class job_trace {
  public:
   /// What the job lends. `turn(spins)` is one turn of a waiting loop.
   struct parts {
-    tasks::fabric* net;
+    net::fabric* net;
     alloc::remote_objects* objects;
     trace_words* words;
-    std::uint64_t words_at;     // their offset in the heap region
-    std::vector<int> clock_of;  // of each rank: the rank whose clock it reads, the first one of its node
-    std::vector<int> nodes;
+    std::uint64_t words_at;        // their offset in the heap region
+    base::per_rank<int> clock_of;  // of each rank: the rank whose clock it reads, the first one of its node
+    base::per_rank<int> nodes;
     std::function<void()> barrier;
     std::function<std::uint64_t(std::uint64_t)> most_of_all;  // a barrier, too
     std::function<void(unsigned)> turn;
@@ -66,16 +67,16 @@ class job_trace {
   static void check_writable(const std::string& file);
 
  private:
-  std::vector<clock_offset> measure_clocks();
+  base::per_rank<trace::clock_offset> measure_clocks();
   void answer_pings();
-  clock_offset ping(int rank);
+  trace::clock_offset ping(int rank);
 
   std::string file_;
   parts lent_;
-  tasks::tracer tracer_;
+  trace::tracer tracer_;
   std::uint64_t begin_ns_ = 0;
   std::uint64_t pings_ = 0;  // sent to or returned by this worker so far
-  std::vector<clock_offset> at_start_;
+  base::per_rank<trace::clock_offset> at_start_;
 };
 
 }  // namespace tobi::job

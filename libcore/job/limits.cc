@@ -35,7 +35,7 @@ std::string deque_is_full;
 
 [[noreturn]] void explain_trap(std::uintptr_t address, const void* code) noexcept {
   constexpr std::uintptr_t near = 1 << 16;  // other tasks had their locals at the same addresses before
-  const debug_question about{address, nullptr, tasks::this_worker().closure_that_holds(address, near)};
+  const debug_question about{address, nullptr, sched::this_worker().closure_that_holds(address, near)};
   debug_names names;
   ask_debug_info(about, names);
   base::text_line why;
@@ -64,9 +64,9 @@ bool explain_fault(const void* address, const void* context) noexcept {
         "global memory was touched that is not checked out here, or was freed: check it out around the access "
         "(tobi::checkout), or use tobi::load and tobi::store; a global pointer's raw address is no ordinary memory.");
   }
-  if (const std::string_view why = tasks::this_worker().explain_fault(at); !why.empty()) base::fatal(why);
+  if (const std::string_view why = sched::this_worker().explain_fault(at); !why.empty()) base::fatal(why);
   const auto here = reinterpret_cast<std::uintptr_t>(at);
-  if (at >= known.memory->stack_low() && at < known.memory->stack_high() && tasks::this_worker().trapped(here)) {
+  if (at >= known.memory->stack_low() && at < known.memory->stack_high() && sched::this_worker().trapped(here)) {
     explain_trap(here, arch::interrupted_code(context));
   }
   if (may_write_main_stack(at)) return true;
@@ -120,8 +120,8 @@ void check_limits(int workers, int cores, const base::settings& in_force) {
 }
 
 std::string too_many_ranks(int ranks) {
-  if (ranks <= tasks::location::max_ranks) return "";
-  return std::to_string(ranks) + " workers are more than the " + std::to_string(tasks::location::max_ranks) +
+  if (ranks <= net::location::max_ranks) return "";
+  return std::to_string(ranks) + " workers are more than the " + std::to_string(net::location::max_ranks) +
          " that a job can have; start fewer processes, or lower TOBI_WORKERS.";
 }
 

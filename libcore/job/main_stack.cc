@@ -133,7 +133,7 @@ void with_main_stack_protected(void (*work)(void*), void* argument, std::span<co
   shut.to = round_up(shut.frames_to);
   shut.from = round_up(reinterpret_cast<std::uintptr_t>(gap));
   find_callers();
-  tasks::this_worker().watch_closures(shut.from, shut.frames_to);
+  sched::this_worker().watch_closures(shut.from, shut.frames_to);
   below(work, argument);
   asm volatile("" : : "r"(gap) : "memory");  // the gap lasts until here
 }
@@ -161,7 +161,7 @@ bool explain_main_stack(const void* address, const void* code, base::text_line& 
     nearest = at - shut.pointers[i];
     found = i;
   }
-  debug_question about{at, nullptr, tasks::this_worker().closure_that_holds(at, near)};
+  debug_question about{at, nullptr, sched::this_worker().closure_that_holds(at, near)};
   for (const waiting_frame& f : shut.callers) {
     if (at >= f.low && at < f.high) about.frame = &f;
   }

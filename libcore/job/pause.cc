@@ -11,7 +11,7 @@
 namespace tobi::job {
 
 bool job::take_end_of_epoch() {
-  const tasks::location word{0, offsetof(control_block, epoch_taken)};
+  const net::location word{0, offsetof(control_block, epoch_taken)};
   std::uint64_t seen = 0;
   net_->get(word, &seen, sizeof seen);
   return seen != epoch_ && net_->compare_swap(word, seen, epoch_) == seen;
@@ -23,7 +23,7 @@ detail::future_name job::ask_for_pause(pause what) {
     base::fatal(std::string(call) + " was called inside a task of a collection; let a task of tobi::run call it.",
                 base::exit_usage);
   }
-  if (!tasks::this_worker().inside_task()) {
+  if (!sched::this_worker().inside_task()) {
     base::fatal(std::string(call) +
                     " was called outside of tobi::run; there the collection itself has such a function, which all "
                     "ranks call.",
@@ -44,7 +44,7 @@ detail::future_name job::ask_for_pause(pause what) {
                     "process collections, one after the other.",
                 base::exit_usage);
   }
-  waiter_ = tasks::this_worker().futures().create(1, true);
+  waiter_ = sched::this_worker().futures().create(1, true);
   if (global_->memory()->used) global_->memory()->release();
   control_->all.notice.result = what.as_result(rank()).word;
   std::atomic_ref(control_->all.notice.epoch).store(epoch_, std::memory_order_release);
@@ -53,7 +53,7 @@ detail::future_name job::ask_for_pause(pause what) {
 
 // On this rank's own stack, between two parts of a run.
 void job::make_pause() {
-  const tasks::location asked{control_->all.notice.result};
+  const net::location asked{control_->all.notice.result};
   if (together_->tells(asked.rank())) {
     together_->tell_nodes(asked.rank(), epoch_);
     together_->tell_neighbours(epoch_, asked.word);
@@ -62,7 +62,7 @@ void job::make_pause() {
   pool::collection& part = *collections_->find(what.number);
   detail::future_name waiter{};
   if (asked.rank() == rank()) waiter = waiter_;
-  tasks::futures& futures = tasks::this_worker().futures();
+  tasks::futures& futures = sched::this_worker().futures();
   try {
     if (what.restores) {
       part.restore();

@@ -23,11 +23,11 @@ struct pause {
   bool restores;         // else it is processed
 
   /// As the result of a notice. Objects are aligned, so their offsets are even.
-  [[nodiscard]] tasks::location as_result(int asker) const noexcept {
+  [[nodiscard]] net::location as_result(int asker) const noexcept {
     return {asker, std::uint64_t{number} << 2 | (restores ? 2u : 0u) | 1u};
   }
-  [[nodiscard]] static bool is_one(tasks::location result) noexcept { return (result.offset() & 1) != 0; }
-  [[nodiscard]] static pause from(tasks::location result) noexcept {
+  [[nodiscard]] static bool is_one(net::location result) noexcept { return (result.offset() & 1) != 0; }
+  [[nodiscard]] static pause from(net::location result) noexcept {
     return {static_cast<std::uint32_t>(result.offset() >> 2), (result.offset() & 2) != 0};
   }
 };

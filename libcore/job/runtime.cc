@@ -78,7 +78,7 @@ void tobi_collection_end(void* collection) {
   need_job("a tobi::task_collection ended").task_collections().end(&part(collection));
 }
 void tobi_collection_add(void* collection, std::uint32_t function, const void* task) {
-  const base::indoors now;
+  const tasks::indoors now;
   part(collection).add(function, task);
 }
 void tobi_collection_process(void* collection) { need_job().task_collections().process(part(collection)); }
@@ -98,7 +98,7 @@ std::uint32_t tobi_collection_number(const void* collection) {
   return static_cast<std::uint32_t>(static_cast<const pool::collection*>(collection)->number());
 }
 future_name tobi_collection_in_run(std::uint32_t number, int restores) {
-  const base::indoors now;
+  const tasks::indoors now;
   return need_job().ask_for_pause({number, restores != 0});
 }
 

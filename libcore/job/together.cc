@@ -37,7 +37,7 @@ void add_counted(void* into, const void* from) {
 }  // namespace
 
 void job::enter(call which) {
-  if (tasks::this_worker().inside_task()) {
+  if (sched::this_worker().inside_task()) {
     const std::string name(name_of(which));
     base::fatal(which == call::run   ? name + " was called inside a task; a program has one root at a time."
                 : which == call::end ? name + " was called inside a task (by exit?); end tasks by returning."
@@ -74,7 +74,7 @@ void job::coherent_barrier() {
 }
 
 statistics job::stats(statistics* each) {
-  control_->counted = tasks::this_worker().counted();
+  control_->counted = sched::this_worker().counted();
   control_->counted.global = global_->memory()->counted();
   counted_by_all words{control_->counted, each != nullptr ? 1u : 0u};
   together_->combine(&words, sizeof words, add_counted);
@@ -95,7 +95,7 @@ std::uint64_t job::most_of_all(std::uint64_t mine) {
 }
 
 void job::reset_stats() {
-  tasks::this_worker().reset_counts();
+  sched::this_worker().reset_counts();
   global_->memory()->reset_counts();
   barrier();
 }

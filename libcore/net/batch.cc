@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tobi::tasks {
+namespace tobi::net {
 
 using transports::op;
 using transports::op_kind;
@@ -97,4 +97,4 @@ void batch::wait() {
   under_way_.clear();
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::net

@@ -11,7 +11,7 @@
 #include "libcore/base/per_rank.hpp"
 #include "libcore/net/fabric.hpp"
 
-namespace tobi::tasks {
+namespace tobi::net {
 
 class batch {
  public:
@@ -51,4 +51,4 @@ class batch {
   std::vector<int> under_way_;        // ranks that something was posted to
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::net

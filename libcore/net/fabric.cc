@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -13,7 +14,7 @@
 #include "libcore/trace/trace.hpp"
 #include "transports/nap.hpp"
 
-namespace tobi::tasks {
+namespace tobi::net {
 
 using transports::op;
 
@@ -30,6 +31,7 @@ constexpr std::uint64_t nap_ns = 20'000;
 // What comes over the fabric ends the nap, and what a neighbour puts into this memory does not.
 constexpr unsigned eager_looks = 1;
 constexpr std::uint64_t longest_sleep_ns = 1'000'000;
+constexpr std::uint64_t line_bytes = 64;
 
 }  // namespace
 
@@ -46,7 +48,7 @@ fabric::fabric(transports::transport& transport, int rank, int size, std::byte* 
 
 void fabric::lost(int rank, status why, const char* doing) const {
   if (why == status::peer_lost) base::let_a_death_be_told();
-  base::fatal("cannot reach rank " + std::to_string(rank) + " over " + std::string(transport_.name()) + " (" + doing +
+  base::fatal("cannot reach " + base::name_of_rank(rank) + " over " + std::string(transport_.name()) + " (" + doing +
               ": " + std::string(to_string(why)) + "); the job ends.");
 }
 
@@ -82,12 +84,32 @@ void fabric::wait(unsigned& spins) {
   wait_a_little(spins, nap_ns * crowd_);
 }
 
-void fabric::post_whole(int rank, std::span<const op> ops) {
+void fabric::post_whole(int rank, std::span<const op> ops, bool in_order) {
   for (unsigned spins = 0;; wait(spins)) {
-    const status s = transport_.post(rank, ops);
+    const status s = in_order ? transport_.post(rank, ops) : transport_.post_unordered(rank, ops);
     if (s == status::ok) return;
     if (s != status::again) lost(rank, s, "posting an operation");
   }
+}
+
+// The words of one put or get have no order, so neither have its parts.
+void fabric::post_one(int rank, const op& o) {
+  const std::uint64_t most = transport_.caps().put_max;
+  if (o.bytes <= most || most == 0) return post_whole(rank, {&o, 1});
+  const std::uint64_t step = most < line_bytes ? most : most - most % line_bytes;  // words stay whole
+  for (std::uint64_t done = 0; done < o.bytes; done += step) {
+    op part = o;
+    part.remote += done;
+    part.local = static_cast<std::byte*>(o.local) + done;
+    part.bytes = std::min(step, o.bytes - done);
+    post_whole(rank, {&part, 1});
+  }
+}
+
+bool fabric::one_chain(std::span<const op> ops) const noexcept {
+  const std::uint64_t most = transport_.caps().put_max;
+  return chains(ops.size()) &&
+         std::all_of(ops.begin(), ops.end(), [&](const op& o) { return most == 0 || o.bytes <= most; });
 }
 
 // Without chains order comes from waiting. False: what was waited for is a guard that failed.
@@ -97,30 +119,30 @@ bool fabric::complete_first(int rank, const op& first) {
 }
 
 void fabric::post(int rank, std::span<const op> ops) {
-  if (ops.size() == 1 || chains(ops.size())) {
+  if (one_chain(ops)) {
     post_whole(rank, ops);
     return;
   }
   for (std::size_t i = 0; i < ops.size(); ++i) {
-    post_whole(rank, ops.subspan(i, 1));
+    post_one(rank, ops[i]);
     if (i + 1 < ops.size() && !complete_first(rank, ops[i])) return;
   }
 }
 
 void fabric::post_apart(int rank, std::span<const op> ops) {
-  if (chains(ops.size())) {  // one call, and one doorbell of the device
-    post_whole(rank, ops);
+  if (one_chain(ops)) {  // one call, and one doorbell of the device
+    post_whole(rank, ops, false);
     return;
   }
-  for (std::size_t i = 0; i < ops.size(); ++i) post_whole(rank, ops.subspan(i, 1));
+  for (const op& o : ops) post_one(rank, o);
 }
 
 void fabric::post_behind(int rank, std::span<const op> ops) {
-  if (chains(ops.size())) {
+  if (one_chain(ops)) {
     post_whole(rank, ops);
     return;
   }
-  post_whole(rank, ops.subspan(0, 1));
+  post_one(rank, ops[0]);
   if (complete_first(rank, ops[0])) post_apart(rank, ops.subspan(1));
 }
 
@@ -131,9 +153,9 @@ void fabric::complete(int rank) {
     const status s = transport_.flush(rank);
     if (s == status::ok) break;
     if (s != status::again) lost(rank, s, "waiting for an operation");
-    if (tracing != nullptr && begin_ns == 0) begin_ns = tracer::now();
+    if (trace::tracing != nullptr && begin_ns == 0) begin_ns = trace::tracer::now();
   }
-  if (begin_ns != 0) tracing->waited(rank, begin_ns);
+  if (begin_ns != 0) trace::tracing->waited(rank, begin_ns);
 }
 
 void fabric::settle(int rank) {
@@ -185,4 +207,4 @@ std::uint64_t fabric::fetch_add(location word, std::uint64_t operand) {
   return fetched_;
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::net

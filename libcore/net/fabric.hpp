@@ -16,7 +16,7 @@
 #include "libcore/net/location.hpp"
 #include "transports/transport.hpp"
 
-namespace tobi::tasks {
+namespace tobi::net {
 
 /// The two regions of a worker, as its peers know them.
 struct peer_keys {
@@ -62,7 +62,8 @@ class fabric {
   /// Whether so many operations can be one chain.
   [[nodiscard]] bool chains(std::size_t ops) const noexcept { return transport_.caps().chain_max >= ops; }
 
-  /// Posts a chain; waits while the transport returns `again`. Splits it where chains are not to be had.
+  /// Posts a chain; waits while the transport returns `again`. Splits it where chains are not to be had, and an
+  /// operation where it is longer than put_max.
   void post(int rank, std::span<const transports::op> ops);
   /// Posts operations that need no order: never waits for one of them to post the next.
   void post_apart(int rank, std::span<const transports::op> ops);
@@ -79,6 +80,8 @@ class fabric {
 
   /// Waits for everything that was posted to anybody, unwaited operations included.
   void drain();
+  /// Ends the job, because WHY is what came of DOING something with RANK.
+  [[noreturn]] void lost(int rank, status why, const char* doing) const;
 
   /// Blocking single operations on the heap region; each is one round trip unless the rank is this one.
   void get(location from, void* to, std::size_t bytes);
@@ -103,8 +106,9 @@ class fabric {
   void attach(int rank, attached& p);
   void wait_a_little(unsigned& spins, std::uint64_t sleepable_ns);
   bool complete_first(int rank, const transports::op& first);
-  void post_whole(int rank, std::span<const transports::op> ops);
-  [[noreturn]] void lost(int rank, status why, const char* doing) const;
+  [[nodiscard]] bool one_chain(std::span<const transports::op> ops) const noexcept;
+  void post_whole(int rank, std::span<const transports::op> ops, bool in_order = true);
+  void post_one(int rank, const transports::op& o);
 
   transports::transport& transport_;
   int rank_;
@@ -118,4 +122,4 @@ class fabric {
   std::uint64_t fetched_ = 0;  // where compare_swap and fetch_add land
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::net

@@ -5,7 +5,7 @@
 #include "alloc/remote_objects.hpp"
 #include "libcore/net/fabric.hpp"
 
-namespace tobi::tasks {
+namespace tobi::net {
 
 /// Frees an object of another worker. Nobody waits: its owner finds it when it collects.
 inline void free_remote(fabric& net, location object) {
@@ -16,4 +16,4 @@ inline void free_remote(fabric& net, location object) {
   net.post(object.rank(), {&mark, 1});
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::net

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-namespace tobi::tasks {
+namespace tobi::net {
 
 using transports::op;
 
@@ -49,4 +49,4 @@ std::size_t incoming_frees::collect() noexcept {
   return count;
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::net

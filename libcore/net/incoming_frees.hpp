@@ -17,7 +17,7 @@
 #include "alloc/remote_objects.hpp"
 #include "libcore/net/fabric.hpp"
 
-namespace tobi::tasks {
+namespace tobi::net {
 
 /// In each worker's heap region, at the same offset.
 struct incoming_area {
@@ -51,4 +51,4 @@ class incoming_frees final : public alloc::incoming {
   std::uint64_t offset_ = 0;  // source of the put
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::net

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace tobi::tasks {
+namespace tobi::net {
 
 /// {rank:20, offset:44}. Objects are aligned to 16 bytes, so the low four bits are free for tags. 0 is no location: the
 /// start of a heap region is never an object. Other words that name a rank have as many bits for it.
@@ -28,4 +28,4 @@ struct location {
   friend constexpr bool operator==(location, location) noexcept = default;
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::net

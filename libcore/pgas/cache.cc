@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "libcore/base/log.hpp"
 
@@ -301,12 +302,34 @@ void cache::put_home(std::uint32_t id, interval what) {
   s.state |= storing;
 }
 
-void cache::write_back() {
-  for (const std::uint32_t id : dirty_) {
-    for (const interval& part : slots_[id].dirty) put_home(id, part);
-    slots_[id].dirty.clear();
+interval_set cache::dirty_and_held(const slot& s) const {
+  interval_set both;
+  const std::uint64_t begin = s.block << shift_;
+  for (const checkout_key& k : held_.all()) {
+    const std::uint64_t offset = k.at - base_;
+    if (k.how == access::read || offset >= begin + block_ || offset + k.bytes <= begin) continue;
+    const auto from = static_cast<std::uint32_t>(std::max(offset, begin) - begin);
+    const auto to = static_cast<std::uint32_t>(std::min(offset + k.bytes, begin + block_) - begin);
+    for (const interval& part : s.dirty) both.add({std::max(part.begin, from), std::min(part.end, to)});
   }
-  dirty_.clear();
+  return both;
+}
+
+// The attendant comes here while its worker computes, with checkouts in use. What is checked out for writing stays: the
+// worker may be writing it at this moment, and a fabric is not to read a buffer that changes (fi_rma(3)). No task waits
+// for it: another task that used these bytes now would race with the one that holds them, and one that may use them
+// later waits for the release behind their checkin.
+void cache::write_back() {
+  std::erase_if(dirty_, [this](std::uint32_t id) {
+    slot& s = slots_[id];
+    interval_set stays;
+    if (s.references != 0) stays = dirty_and_held(s);
+    for (const interval& part : s.dirty) {
+      stays.for_each_gap(part, [&](interval gap) { put_home(id, gap); });
+    }
+    s.dirty = std::move(stays);
+    return s.dirty.empty();
+  });
   settle();
 }
 
@@ -357,7 +380,7 @@ void cache::forget(std::uint64_t offset, std::uint64_t bytes, bool gone) {
   for (std::uint64_t b = offset >> shift_; b <= last; ++b) {
     const std::uint32_t id = table_[b];
     if (id == nowhere) continue;
-    if (id == mapped_for_good) {  // one mapping a run
+    if (id == mapped_for_good) {  // one mapping per run
       if (!gone) continue;
       if (parts_.where->find(b << shift_).begin == b << shift_) maps_left_ += 2;
       table_[b] = nowhere;

@@ -39,7 +39,7 @@ struct cache_counts {
 struct cache_parts {
   view* addresses = nullptr;
   homes* where = nullptr;
-  tasks::batch* net = nullptr;
+  net::batch* net = nullptr;
   int rank = 0;
   std::byte* own_region = nullptr;  // this worker's heap region, and the memory file that it is mapped from, at 0
   int own_fd = -1;
@@ -112,7 +112,7 @@ class cache {
   /// Waits for what checkouts without waiting have started.
   void finish();
 
-  /// Sends all dirty bytes home and waits until they are there.
+  /// Sends all dirty bytes home, but for those that are checked out for writing, and waits until they are there.
   void write_back();
   [[nodiscard]] bool dirty() const noexcept { return !dirty_.empty(); }
   /// Waits for the write-through of earlier checkins.
@@ -179,6 +179,7 @@ class cache {
   void fetch(std::uint32_t id, interval wanted);
   void map_slot(std::uint32_t id);
   void put_home(std::uint32_t id, interval what);
+  [[nodiscard]] interval_set dirty_and_held(const slot& s) const;  // for writing
   [[nodiscard]] std::byte* pool_of(std::uint32_t id) const noexcept {
     return pool_ + static_cast<std::size_t>(id - first_slot) * block_;
   }

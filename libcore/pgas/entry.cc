@@ -27,61 +27,61 @@ std::uintptr_t address(const void* at) noexcept { return reinterpret_cast<std::u
 extern "C" {
 
 void tobi_checkout(const void* at, std::size_t bytes, std::uint32_t how) {
-  const base::indoors now;
+  const tasks::indoors now;
   here().checkout(address(at), bytes, static_cast<pgas::access>(how), true, __builtin_return_address(0));
 }
 void tobi_checkout_nb(const void* at, std::size_t bytes, std::uint32_t how) {
-  const base::indoors now;
+  const tasks::indoors now;
   here().checkout(address(at), bytes, static_cast<pgas::access>(how), false, __builtin_return_address(0));
 }
 void tobi_checkout_wait() {
-  const base::indoors now;
+  const tasks::indoors now;
   here().finish();
 }
 bool tobi_readable(const void* at, std::size_t bytes) {
-  const base::indoors now;
+  const tasks::indoors now;
   return here().readable(address(at), bytes);
 }
 void tobi_checkin(const void* at, std::size_t bytes, std::uint32_t how) {
-  const base::indoors now;
+  const tasks::indoors now;
   here().checkin(address(at), bytes, static_cast<pgas::access>(how));
 }
 void tobi_accumulate(void* to, const void* from, std::size_t count, std::uint32_t number) {
-  const base::indoors now;
+  const tasks::indoors now;
   here().accumulate(address(to), static_cast<const std::byte*>(from), count, static_cast<number_kind>(number),
                     __builtin_return_address(0));
 }
 void tobi_accumulate_at(void* to, const std::size_t* places, const void* values, std::size_t count,
                         std::uint32_t number) {
-  const base::indoors now;
+  const tasks::indoors now;
   here().accumulate_at(address(to), places, static_cast<const std::byte*>(values), count,
                        static_cast<number_kind>(number), __builtin_return_address(0));
 }
 void tobi_update(void* at, std::uint32_t number, std::uint32_t how, const void* operand, const void* expected,
                  void* old) {
-  const base::indoors now;
+  const tasks::indoors now;
   pgas::update what{static_cast<update_kind>(how), static_cast<number_kind>(number), 0, old};
   std::memcpy(&what.expected, expected, pgas::bytes_of(what.number));
   here().update_one(address(at), what, operand, __builtin_return_address(0));
 }
 void* tobi_global_allocate(std::size_t bytes) {
-  const base::indoors now;
+  const tasks::indoors now;
   return here().allocate(bytes);
 }
 void tobi_global_free(void* at, std::size_t bytes) {
-  const base::indoors now;
+  const tasks::indoors now;
   here().free(at, bytes);
 }
 void* tobi_global_allocate_all(std::size_t bytes, std::size_t chunk) {
-  const base::indoors now;
+  const tasks::indoors now;
   return here().allocate_all(bytes, chunk);
 }
 void tobi_global_free_all(void* at) {
-  const base::indoors now;
+  const tasks::indoors now;
   here().free_all(at);
 }
 std::size_t tobi_global_chunk_bytes() {
-  const base::indoors now;
+  const tasks::indoors now;
   return here().chunk_bytes();
 }
 

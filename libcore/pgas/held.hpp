@@ -40,17 +40,16 @@ class held_checkouts {
   }
   /// One that begins at AT, for a message; null: there is none.
   [[nodiscard]] const checkout_key* at(std::uintptr_t at) const noexcept {
-    const auto all = std::span(room_).first(count_);
-    const auto found = std::find_if(all.begin(), all.end(), [at](const checkout_key& k) { return k.at == at; });
-    return found == all.end() ? nullptr : &*found;
+    const auto found = std::find_if(all().begin(), all().end(), [at](const checkout_key& k) { return k.at == at; });
+    return found == all().end() ? nullptr : &*found;
   }
   /// One of some of BYTES at AT; null: there is none.
   [[nodiscard]] const checkout_key* overlapping(std::uintptr_t at, std::size_t bytes) const noexcept {
-    const auto all = std::span(room_).first(count_);
-    const auto found = std::find_if(all.begin(), all.end(),
+    const auto found = std::find_if(all().begin(), all().end(),
                                     [=](const checkout_key& k) { return k.at < at + bytes && at < k.at + k.bytes; });
-    return found == all.end() ? nullptr : &*found;
+    return found == all().end() ? nullptr : &*found;
   }
+  [[nodiscard]] std::span<const checkout_key> all() const noexcept { return std::span(room_).first(count_); }
   [[nodiscard]] const checkout_key& newest() const noexcept { return room_[count_ - 1]; }
 
  private:

@@ -20,7 +20,7 @@ constexpr std::uint8_t rung = 1;
 constexpr unsigned checkins_between_polls = 64;
 
 // A ticket is {rank:20, epoch:44}; epochs begin at 1, so it is never 0.
-constexpr int epoch_bits = tasks::location::offset_bits;
+constexpr int epoch_bits = net::location::offset_bits;
 constexpr std::uint64_t epoch_mask = (std::uint64_t{1} << epoch_bits) - 1;
 
 // A product that did not fit a word comes as the largest one (tobi::detail::bytes_of).
@@ -125,7 +125,7 @@ void memory::free(void* object, std::size_t bytes) {
     parts_.objects->free_local(here);
     return;
   }
-  tasks::free_remote(parts_.caching.net->net(), {run.rank, offset});
+  net::free_remote(parts_.caching.net->net(), {run.rank, offset});
 }
 
 void extremes::add(const extremes& other) noexcept {
@@ -271,7 +271,7 @@ void memory::acquire(std::uint64_t ticket) noexcept {
 }
 
 void memory::await(int rank, std::uint64_t epoch) noexcept {
-  tasks::batch& net = *parts_.caching.net;
+  net::batch& net = *parts_.caching.net;
   const auto offset_in_region = [&](const void* at) {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - parts_.caching.own_region);
   };

@@ -68,7 +68,7 @@ struct memory_parts {
   std::string unusable;                    // why there is no global memory in this job; "": there is
 };
 
-class memory final : public base::coherence {
+class memory final : public tasks::coherence {
  public:
   explicit memory(const memory_parts& parts);
   memory(const memory&) = delete;

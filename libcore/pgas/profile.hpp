@@ -17,7 +17,7 @@ class phase_clock {
  public:
   static constexpr std::size_t others = global_phases;  // not in global memory; nobody asks for its time
 
-  /// From now on the time is TO's. Answers whose it was.
+  /// From now on the time is TO's. Returns whose it was.
   std::size_t change(std::size_t to) noexcept {
     const std::uint64_t now = arch::cycles();
     cycles_[now_] += now - since_;

@@ -237,7 +237,7 @@ void updates::finish_lots(const update& what) {
 
 // Each lot's lock is asked for, and behind it, in the same chain, what is to be changed.
 void updates::try_locks() {
-  tasks::fabric& net = *parts_.net;
+  net::fabric& net = *parts_.net;
   const bool chains = net.chains(2);
   for (const lot& l : lots_) {
     const op lock = op::cas(net.heap(l.rank), lock_of(l), 0, 1, l.found);
@@ -259,7 +259,7 @@ void updates::try_locks() {
 
 // Those whose locks were free are changed, sent home, and given up.
 void updates::move(const update& what) {
-  tasks::fabric& net = *parts_.net;
+  net::fabric& net = *parts_.net;
   const bool chains = net.chains(2);
   std::uint64_t* const unread = &staged().unread;
   const auto give_up = [&](const lot& l) { return op::add(net.heap(l.rank), lock_of(l), ~std::uint64_t{0}, unread); };

@@ -44,7 +44,7 @@ struct update_locks {
 };
 
 struct update_parts {
-  tasks::fabric* net = nullptr;
+  net::fabric* net = nullptr;
   const homes* where = nullptr;
   std::uint64_t locks = 0;  // offset of every worker's update_locks in its region
   /// The heap region of a rank in this process's addresses, or null.
@@ -114,7 +114,7 @@ class updates {
   }
 
   update_parts parts_;
-  tasks::batch batch_;
+  net::batch batch_;
   staging* staging_ = nullptr;
   std::size_t noted_ = 0;                                         // words, that were not posted
   std::vector<lot> lots_;                                         // that wait for their locks

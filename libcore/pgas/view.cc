@@ -30,7 +30,23 @@ constexpr std::uintptr_t candidates[] = {0x4000'0000'0000, 0x5000'0000'0000, 0x0
               std::strerror(errno) + "); lower TOBI_CACHE_SIZE, or raise the limit of address space (ulimit -v).");
 }
 
+// With an old size of 0, mremap leaves a shared mapping where it is and makes another one of the same pages. The call
+// itself, not the C library's: libraries that watch what is mapped (UCX, which MPICH uses) put a function of four
+// arguments in its place, and the mapping then lands anywhere.
+bool mapped_again(void* at, std::size_t bytes, const void* from) noexcept {
+  return syscall(SYS_mremap, from, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == reinterpret_cast<std::intptr_t>(at);
+}
+
 }  // namespace
+
+bool maps_again() noexcept {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const from = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (from == MAP_FAILED) return false;
+  const bool can = mapped_again(static_cast<std::byte*>(from) + page, page, from);
+  munmap(from, 2 * page);
+  return can;
+}
 
 std::size_t kernel_map_limit(const std::string& file) {
   std::size_t limit = 0;
@@ -70,13 +86,7 @@ void view::map(std::byte* at, std::size_t bytes, int fd, std::uint64_t offset, b
 }
 
 void view::map_again(std::byte* at, std::size_t bytes, const std::byte* from) {
-  // With an old size of 0, mremap leaves a shared mapping where it is and makes another one of the same pages.
-  // The call itself, not the C library's: libraries that watch what is mapped (UCX, which MPICH uses) put a function of
-  // four arguments in its place, and the mapping then lands anywhere.
-  const long got = syscall(SYS_mremap, from, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at);
-  if (got != reinterpret_cast<std::intptr_t>(at)) {
-    cannot_map("map", bytes);
-  }
+  if (!mapped_again(at, bytes, from)) cannot_map("map", bytes);
 }
 
 void view::unmap(std::byte* at, std::size_t bytes) {

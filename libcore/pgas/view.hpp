@@ -17,6 +17,10 @@ namespace tobi::pgas {
 [[nodiscard]] std::size_t kernel_map_limit(const std::string& file = "/proc/sys/vm/max_map_count");
 [[nodiscard]] std::size_t kernel_maps_in_use(const std::string& file = "/proc/self/maps");
 
+/// Whether the system makes a second mapping of what is mapped, by mremap with an old size of 0. Linux does; a
+/// user-mode emulator and a filter of system calls may refuse it.
+[[nodiscard]] bool maps_again() noexcept;
+
 class view {
  public:
   /// Reserves BYTES without access at the first free one of a list of addresses that is the same everywhere; base() is
@@ -34,7 +38,8 @@ class view {
 
   /// Maps BYTES of the memory file FD from OFFSET on at AT. Pages that exist are entered at once where PRESENT.
   void map(std::byte* at, std::size_t bytes, int fd, std::uint64_t offset, bool present);
-  /// Maps at AT the same memory that is mapped, shared, at FROM: that of a peer, whose file is not known here.
+  /// Maps at AT the same memory that is mapped, shared, at FROM: that of a peer, whose file is not known here. Only
+  /// where maps_again() says that the system can.
   void map_again(std::byte* at, std::size_t bytes, const std::byte* from);
   /// Takes the access away; the addresses stay reserved.
   void unmap(std::byte* at, std::size_t bytes);

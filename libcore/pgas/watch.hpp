@@ -30,7 +30,7 @@ using shown_checkouts = std::array<shown_checkout, shown_most>;
 class checkout_watch {
  public:
   /// OFFSET is that of every worker's SHOWN in its heap region.
-  checkout_watch(tasks::batch& net, int rank, int size, shown_checkouts& shown, std::uint64_t offset) noexcept
+  checkout_watch(net::batch& net, int rank, int size, shown_checkouts& shown, std::uint64_t offset) noexcept
       : net_(net), rank_(rank), size_(size), shown_(shown), offset_(offset) {}
 
   /// Ends the job when what another worker holds overlaps. More than fit are not shown, but looked for.
@@ -38,7 +38,7 @@ class checkout_watch {
   void ends(const checkout_key& k) noexcept;
 
  private:
-  tasks::batch& net_;
+  net::batch& net_;
   int rank_;
   int size_;
   shown_checkouts& shown_;

@@ -4,13 +4,11 @@
 //
 // The listing of algorithm 2 leaves three things open. They are read so:
 //   - The loop behind "if processor is not root" is run by inner nodes, not by leaves: figure 1 (b), and "each core
-//   above
-//     the first level in the tree then receives the tasks and load from each child". Behind it the listing has no
+//     above the first level in the tree then receives the tasks and load from each child". Behind it the listing has no
 //     sendToParent. The text has it: a core "sends the total surplus or deficit in its sub-tree, together with donated
 //     tasks left over from the distribution, to its parent".
 //   - "assign" in that loop sends nothing. What is assigned there goes down with what the node's parent sends it
-//   (figure
-//     1 (b): "saves work for underloaded children").
+//     (figure 1 (b): "saves work for underloaded children").
 //   - Where a load is as low as another, the task goes to the first of the two children.
 //
 // Algorithm 1 is the root of a tree whose leaves are all its children: it has no loop with a limit, and assigns all

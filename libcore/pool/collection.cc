@@ -100,9 +100,9 @@ void collection::start_attendant() {
   if (!transport.caps().any_thread || !arch::prepare_heavy_fence().empty()) return;  // the worker's start has said so
   const bool must_poll = on_.must_poll || giver_ != nullptr;  // messages show nowhere but in memory
   const bool all_near = on_.near.size() + 1 == static_cast<std::size_t>(on_.net->size());
-  attendant_ = std::make_unique<tasks::attendant>(
+  attendant_ = std::make_unique<sched::attendant>(
       *this, words_->window,
-      tasks::attendant::habits{must_poll, transport.wait_fd(), must_poll || !all_near, on_.workers_per_core});
+      sched::attendant::habits{must_poll, transport.wait_fd(), must_poll || !all_near, on_.workers_per_core});
 }
 
 bool collection::attend() noexcept {
@@ -219,13 +219,13 @@ time_code collection::execute() {
   head what;
   std::memcpy(&what, now_, sizeof what);
   const std::uint64_t began = arch::cycles();
-  base::the_door.step_out();
+  tasks::the_door.step_out();
   try {
     type_.execute(type_.face, what.function, now_ + sizeof what);
-    base::the_door.step_in();
+    tasks::the_door.step_in();
   } catch (...) {
-    base::the_door.step_in();
-    if (failure_ == 0) failure_ = tasks::this_worker().keep_failure();
+    tasks::the_door.step_in();
+    if (failure_ == 0) failure_ = sched::this_worker().keep_failure();
     end_->abandon();
   }
   const std::uint64_t ended = arch::cycles();

@@ -29,11 +29,11 @@ namespace tobi::pool {
 
 /// What a collection stands on. All of it outlives the collection.
 struct ground {
-  tasks::fabric* net;
+  net::fabric* net;
   alloc::heap* heap;
   collection_places* places;
-  base::coherence* memory;  // null: there is no global memory
-  tasks::victims* choice;
+  tasks::coherence* memory;  // null: there is no global memory
+  sched::victims* choice;
   std::vector<int> near;  // the other ranks of this node that are mapped
   bool serves_only;       // this rank is here for the others' operations: others take what is added to it
   bool must_poll;         // the transport stands still unless it is polled, here or at its targets
@@ -41,7 +41,7 @@ struct ground {
   std::function<void(unsigned spins)> wait;  // one turn of a loop that waits, and serves others
 };
 
-class collection final : public tasks::attended, private mail::reader {
+class collection final : public sched::attended, private mail::reader {
  public:
   /// The NUMBER-th, on all ranks alike. Ends the job where the heap has no room. POST: by which ranks steal; null: they
   /// steal by one-sided operations.
@@ -124,7 +124,7 @@ class collection final : public tasks::attended, private mail::reader {
   message_thief* asking_thief_ = nullptr;  // thief_, where thieves ask
   std::uint64_t served_ = 0;               // cycles: when messages were read last between two tasks
   std::unique_ptr<termination> end_;
-  std::unique_ptr<tasks::attendant> attendant_;  // null: there are no thieves, or none can be let in
+  std::unique_ptr<sched::attendant> attendant_;  // null: there are no thieves, or none can be let in
   tasks::fences fences_;
   state state_ = state::filling;
   executed_tasks executed_;        // what restore() gives back where it retains

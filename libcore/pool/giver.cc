@@ -8,8 +8,8 @@
 
 namespace tobi::pool {
 
-giver::giver(tasks::fabric& net, mail& post, queue& own, collection_words& words, std::size_t number)
-    : net_(net), mail_(post), own_(own), words_(words), number_(static_cast<std::uint32_t>(number)), batch_(net) {}
+giver::giver(net::fabric& net, mail& post, queue& own, collection_words& words, std::size_t number)
+    : mail_(post), own_(own), words_(words), number_(static_cast<std::uint32_t>(number)), batch_(net) {}
 
 bool giver::asked(int thief, const mail::request& what) {
   const base::memory_or_end now;

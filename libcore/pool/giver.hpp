@@ -22,7 +22,7 @@ namespace tobi::pool {
 class giver {
  public:
   /// Of collection NUMBER. Tasks of OWN, which lie behind WORDS.
-  giver(tasks::fabric& net, mail& post, queue& own, collection_words& words, std::size_t number);
+  giver(net::fabric& net, mail& post, queue& own, collection_words& words, std::size_t number);
 
   /// THIEF asks. Marks tasks as stolen; serve() sends them. False: there are none to steal.
   [[nodiscard]] bool asked(int thief, const mail::request& what);
@@ -40,12 +40,11 @@ class giver {
   };
   void post(const transfer& what);
 
-  tasks::fabric& net_;
   mail& mail_;
   queue& own_;
   collection_words& words_;
   std::uint32_t number_;
-  tasks::batch batch_;
+  net::batch batch_;
   std::vector<transfer> under_way_;
 };
 

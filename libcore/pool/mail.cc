@@ -25,7 +25,7 @@ Message unpack(std::span<const std::byte> payload) {
 
 }  // namespace
 
-mail::mail(tasks::fabric& net) : messages_(net.transport(), net.rank(), net.size()) {
+mail::mail(net::fabric& net) : net_(net), messages_(net.transport(), net.rank(), net.size()) {
   messages_.on(request_handler, [this](int from, std::span<const std::byte> payload) -> std::optional<message> {
     const auto what = unpack<request>(payload);
     if (reader_of(what.collection, from).asked(from, what)) return std::nullopt;
@@ -48,16 +48,14 @@ mail::reader& mail::reader_of(std::uint32_t collection, int from) {
 }
 
 template <class Message>
-bool mail::send_as(int rank, std::uint8_t handler, const Message& what) {
+bool mail::send_as(int rank, std::uint8_t handler, const Message& what, const char* doing) {
   const status s = messages_.send(rank, handler, std::as_bytes(std::span(&what, 1)));
   if (s == status::ok) return true;
   if (s == status::again) return false;
-  if (s == status::peer_lost) base::let_a_death_be_told();
-  base::fatal("a message to rank " + std::to_string(rank) + " cannot be sent: " + std::string(to_string(s)) +
-              "; the job ends.");
+  net_.lost(rank, s, doing);
 }
 
-bool mail::send(int rank, const request& what) { return send_as(rank, request_handler, what); }
-bool mail::send(int rank, const delivery& what) { return send_as(rank, delivery_handler, what); }
+bool mail::send(int rank, const request& what) { return send_as(rank, request_handler, what, "asking it for tasks"); }
+bool mail::send(int rank, const delivery& what) { return send_as(rank, delivery_handler, what, "telling it of tasks"); }
 
 }  // namespace tobi::pool

@@ -37,7 +37,7 @@ class mail {
     virtual void delivered(std::uint64_t count) = 0;
   };
 
-  explicit mail(tasks::fabric& net);
+  explicit mail(net::fabric& net);
 
   /// What each other rank needs, for its connect().
   [[nodiscard]] const transports::region_key& key() const noexcept { return messages_.key(); }
@@ -53,9 +53,10 @@ class mail {
 
  private:
   template <class Message>
-  bool send_as(int rank, std::uint8_t handler, const Message& what);
+  bool send_as(int rank, std::uint8_t handler, const Message& what, const char* doing);
   [[nodiscard]] reader& reader_of(std::uint32_t collection, int from);
 
+  const net::fabric& net_;
   transports::soft::active_messages messages_;
   std::array<reader*, collections_max> readers_{};
 };

@@ -5,9 +5,8 @@
 
 namespace tobi::pool {
 
-message_thief::message_thief(tasks::fabric& net, peers& others, queue& own, tasks::victims& choice,
-                             std::vector<int> near, mail& post, std::size_t number,
-                             std::function<void(unsigned spins)> wait)
+message_thief::message_thief(net::fabric& net, peers& others, queue& own, sched::victims& choice, std::vector<int> near,
+                             mail& post, std::size_t number, std::function<void(unsigned spins)> wait)
     : thief(net, others, own, choice, std::move(near)),
       mail_(post),
       number_(static_cast<std::uint32_t>(number)),

@@ -19,8 +19,8 @@ namespace tobi::pool {
 class message_thief final : public thief {
  public:
   /// WAIT: one turn of a loop that waits, and reads messages.
-  message_thief(tasks::fabric& net, peers& others, queue& own, tasks::victims& choice, std::vector<int> near,
-                mail& post, std::size_t number, std::function<void(unsigned spins)> wait);
+  message_thief(net::fabric& net, peers& others, queue& own, sched::victims& choice, std::vector<int> near, mail& post,
+                std::size_t number, std::function<void(unsigned spins)> wait);
 
   /// COUNT tasks have come, or 0: none will.
   void delivered(std::uint64_t count) noexcept;

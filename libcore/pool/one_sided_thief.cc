@@ -13,7 +13,7 @@ namespace tobi::pool {
 
 using transports::op;
 
-one_sided_thief::one_sided_thief(tasks::fabric& net, peers& others, queue& own, tasks::victims& choice,
+one_sided_thief::one_sided_thief(net::fabric& net, peers& others, queue& own, sched::victims& choice,
                                  std::vector<int> near)
     : thief(net, others, own, choice, std::move(near)), batch_(net) {}
 
@@ -56,7 +56,7 @@ std::uint64_t one_sided_thief::take_from(int victim) {
 
 // COUNT tasks from place FIRST of the victim's ring to behind the head of the own one: two rings, so up to three
 // pieces.
-void one_sided_thief::copy(int victim, tasks::location words, std::uint64_t first, std::uint64_t count) {
+void one_sided_thief::copy(int victim, net::location words, std::uint64_t first, std::uint64_t count) {
   const std::uint64_t capacity = own().capacity();
   const std::size_t each = own().task_bytes();
   const collection_words* const there = others().mapped(victim);
@@ -82,7 +82,7 @@ void one_sided_thief::tell_copied(int victim, std::uint64_t count) {
     std::atomic_ref(there->copied).fetch_add(count, std::memory_order_release);
     return;
   }
-  const tasks::location words = others().words_of(victim);
+  const net::location words = others().words_of(victim);
   const op add = op::add(net().heap(victim), words.offset() + offsetof(collection_words, copied), count, &found_);
   net().post(victim, {&add, 1});
 }

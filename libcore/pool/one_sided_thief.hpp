@@ -16,16 +16,16 @@ namespace tobi::pool {
 
 class one_sided_thief final : public thief {
  public:
-  one_sided_thief(tasks::fabric& net, peers& others, queue& own, tasks::victims& choice, std::vector<int> near);
+  one_sided_thief(net::fabric& net, peers& others, queue& own, sched::victims& choice, std::vector<int> near);
 
  private:
   std::uint64_t take_from(int victim) override;
-  void copy(int victim, tasks::location words, std::uint64_t first, std::uint64_t count);
+  void copy(int victim, net::location words, std::uint64_t first, std::uint64_t count);
   void tell_copied(int victim, std::uint64_t count);
   std::uint64_t look(int victim);
   std::uint64_t add_claim(int victim);
 
-  tasks::batch batch_;
+  net::batch batch_;
   std::uint64_t found_ = 0;  // where the unwaited additions put what they have found
 };
 

@@ -26,11 +26,11 @@ struct collection_places {
 class peers {
  public:
   /// PLACES is this rank's own, and the others have theirs at the same place.
-  peers(tasks::fabric& net, collection_places& places, std::size_t number)
+  peers(net::fabric& net, collection_places& places, std::size_t number)
       : net_(net), places_(places), number_(number), known_(static_cast<std::size_t>(net.size())) {}
 
   /// One round trip at the first use of RANK.
-  [[nodiscard]] tasks::location words_of(int rank) {
+  [[nodiscard]] net::location words_of(int rank) {
     peer& p = known_.of(rank);
     if (p.at == 0) [[unlikely]] {
       const std::uint64_t at = net_.here(&places_.at[number_]).offset();
@@ -68,7 +68,7 @@ class peers {
     std::uint64_t executed = 0;
     std::uint64_t silent_since = 0;  // ns; 0: never looked at
   };
-  tasks::fabric& net_;
+  net::fabric& net_;
   collection_places& places_;
   std::size_t number_;
   transports::by_rank<peer> known_;

@@ -7,7 +7,7 @@
 
 namespace tobi::pool {
 
-queue::queue(tasks::fabric& net, collection_words& words, std::size_t task_bytes, std::uint64_t capacity,
+queue::queue(net::fabric& net, collection_words& words, std::size_t task_bytes, std::uint64_t capacity,
              thieves there_are)
     : net_(net),
       words_(words),
@@ -61,7 +61,7 @@ void queue::tell() noexcept {
   const bool keeps = head_ != split_;
   if (keeps == told_ || thieves_ == thieves::none) return;
   told_ = keeps;
-  keeps ? words_.window.bells.ring(tasks::bell::publish) : words_.window.bells.lower(tasks::bell::publish);
+  keeps ? words_.window.bells.ring(deque::bell::publish) : words_.window.bells.lower(deque::bell::publish);
 }
 
 void queue::share() {

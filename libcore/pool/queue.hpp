@@ -42,7 +42,7 @@ class queue {
   enum class thieves : std::uint8_t { none, one_sided, asking };
 
   /// A ring of CAPACITY tasks of TASK_BYTES behind WORDS.
-  queue(tasks::fabric& net, collection_words& words, std::size_t task_bytes, std::uint64_t capacity, thieves there_are);
+  queue(net::fabric& net, collection_words& words, std::size_t task_bytes, std::uint64_t capacity, thieves there_are);
 
   /// Adds the task at TASK.
   void add(const void* task);
@@ -104,7 +104,7 @@ class queue {
   void offer(std::uint64_t kept);
   void tell() noexcept;
 
-  tasks::fabric& net_;
+  net::fabric& net_;
   collection_words& words_;
   std::byte* ring_;
   std::size_t task_bytes_;

@@ -52,7 +52,7 @@ class rebalancing {
  public:
   /// COMPUTES: this rank executes tasks. WAIT is one turn of a loop that waits, and serves others.
   struct ground {
-    tasks::fabric* net;
+    net::fabric* net;
     alloc::heap* heap;
     peers* others;
     collection_words* own;
@@ -125,7 +125,7 @@ class rebalancing {
   std::uint32_t self_;
   balance_tree tree_;
   balance_terms terms_;
-  tasks::batch batch_;
+  net::batch batch_;
   load_sum own_sum_;
   time_code unknown_ = 0;  // the code that tasks of unknown time get
   standing standing_;

@@ -21,7 +21,7 @@ std::uint64_t load(std::uint64_t& word) noexcept { return std::atomic_ref(word).
 
 }  // namespace
 
-termination::termination(tasks::fabric& net, peers& others, collection_words& own)
+termination::termination(net::fabric& net, peers& others, collection_words& own)
     : net_(net), peers_(others), own_(own) {
   constexpr auto fan_out = static_cast<int>(tree_children);
   const int self = net.rank();
@@ -33,7 +33,7 @@ termination::termination(tasks::fabric& net, peers& others, collection_words& ow
 }
 
 void termination::tell(int rank, std::uint64_t offset, std::uint64_t word) {
-  const tasks::location words = peers_.words_of(rank);
+  const net::location words = peers_.words_of(rank);
   // Short puts release their source at once.
   const op put = op::put(net_.heap(rank), words.offset() + offset, &word, sizeof word);
   net_.post(rank, {&put, 1});

@@ -31,7 +31,7 @@ namespace tobi::pool {
 
 class termination {
  public:
-  termination(tasks::fabric& net, peers& others, collection_words& own);
+  termination(net::fabric& net, peers& others, collection_words& own);
 
   /// A process() begins, and no rank steals yet. CLAIMED: as for passive().
   void begin(std::uint64_t claimed) noexcept;
@@ -48,7 +48,7 @@ class termination {
   void tell(int rank, std::uint64_t offset, std::uint64_t word);
   void tell_children(std::uint64_t word);
 
-  tasks::fabric& net_;
+  net::fabric& net_;
   peers& peers_;
   collection_words& own_;
   int parent_ = -1;       // -1: this is the root

@@ -17,7 +17,7 @@ constexpr std::uint64_t patience_ns = 2 * queue::private_ns;
 
 }  // namespace
 
-thief::thief(tasks::fabric& net, peers& others, queue& own, tasks::victims& choice, std::vector<int> near)
+thief::thief(net::fabric& net, peers& others, queue& own, sched::victims& choice, std::vector<int> near)
     : net_(net), peers_(others), own_(own), choice_(choice), near_(std::move(near)) {
   if (!near_.empty()) next_near_ = static_cast<std::size_t>(net.rank()) % near_.size();
 }
@@ -46,8 +46,8 @@ int thief::someone_near() {
     const int rank = near_[next_near_];
     collection_words* const there = peers_.mapped(rank);
     if (shared_part::unpack(std::atomic_ref(there->shared).load(std::memory_order_relaxed)).left() != 0) return rank;
-    if (tasks::asked(there->window) && peers_.silent_ns(rank, arch::now_ns()) >= patience_ns) {
-      (void)tasks::call_attendant(there->window);
+    if (deque::asked(there->window) && peers_.silent_ns(rank, arch::now_ns()) >= patience_ns) {
+      (void)deque::call_attendant(there->window);
     }
   }
   return -1;

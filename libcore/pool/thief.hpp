@@ -15,7 +15,7 @@ namespace tobi::pool {
 class thief {
  public:
   /// NEAR: the other ranks of this node, as far as their memory is mapped here. CHOICE names victims.
-  thief(tasks::fabric& net, peers& others, queue& own, tasks::victims& choice, std::vector<int> near);
+  thief(net::fabric& net, peers& others, queue& own, sched::victims& choice, std::vector<int> near);
   virtual ~thief() = default;
   thief(const thief&) = delete;
   thief& operator=(const thief&) = delete;
@@ -36,17 +36,17 @@ class thief {
   /// fabric something. A glance at mapped memory that shows no task is no attempt.
   void count_attempt() noexcept { ++attempts_; }
 
-  [[nodiscard]] tasks::fabric& net() noexcept { return net_; }
+  [[nodiscard]] net::fabric& net() noexcept { return net_; }
   [[nodiscard]] peers& others() noexcept { return peers_; }
   [[nodiscard]] queue& own() noexcept { return own_; }
 
  private:
   int someone_near();
 
-  tasks::fabric& net_;
+  net::fabric& net_;
   peers& peers_;
   queue& own_;
-  tasks::victims& choice_;
+  sched::victims& choice_;
   std::vector<int> near_;
   std::size_t next_near_ = 0;
   std::uint64_t attempts_ = 0;

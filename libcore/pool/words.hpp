@@ -29,7 +29,7 @@ struct alignas(64) collection_words {
   alignas(64) std::uint64_t executed;  // tasks, since the start: thieves of the same node see whether one takes long
   // For the attendant of this collection: a bell is rung while the owner keeps tasks to itself, `attendant` is the
   // futex by which thieves of the same node call. All else of it is unused.
-  tasks::steal_window window;
+  deque::steal_window window;
 };
 
 /// Where the ring begins.

@@ -17,7 +17,7 @@
 #include "libcore/task/door.hpp"
 #include "transports/nap.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 namespace {
 
@@ -30,11 +30,11 @@ constexpr std::uint64_t latest_ns = 1'000'000;
 constexpr std::uint64_t longest_trust_ns = 10'000'000;
 constexpr int most_turns = 16;
 
-constexpr std::uint32_t value(attending what) noexcept { return static_cast<std::uint32_t>(what); }
+constexpr std::uint32_t value(deque::attending what) noexcept { return static_cast<std::uint32_t>(what); }
 
 }  // namespace
 
-attendant::attendant(attended& worker, steal_window& window, const habits& chosen)
+attendant::attendant(attended& worker, deque::steal_window& window, const habits& chosen)
     : worker_(worker), window_(window), habits_(chosen) {
   // Signals are for the thread that runs tasks.
   sigset_t all, before;
@@ -51,14 +51,14 @@ attendant::~attendant() {
 }
 
 void attendant::call() noexcept {
-  std::atomic_ref(window_.attendant).store(value(attending::called), std::memory_order_release);
+  std::atomic_ref(window_.attendant).store(value(deque::attending::called), std::memory_order_release);
   syscall(SYS_futex, &window_.attendant, FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
 
 // Until it is called, or for NS; 0: without a limit.
 void attendant::sleep(std::uint64_t ns) noexcept {
   const std::uint32_t seen = std::atomic_ref(window_.attendant).load(std::memory_order_acquire);
-  if (seen == value(attending::called)) return;
+  if (seen == value(deque::attending::called)) return;
   const timespec most{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
   syscall(SYS_futex, &window_.attendant, FUTEX_WAIT, seen, ns == 0 ? nullptr : &most, nullptr, 0);
 }
@@ -74,17 +74,18 @@ void attendant::doze() noexcept {
 
 // Whether somebody has asked the worker for something.
 bool attendant::wanted() const noexcept {
-  const bool quiet = std::atomic_ref(window_.attendant).load(std::memory_order_relaxed) == value(attending::idle);
+  const bool quiet =
+      std::atomic_ref(window_.attendant).load(std::memory_order_relaxed) == value(deque::attending::idle);
   // An idle one has shown all; but what it has shown to its own node it can still show to others.
-  const bool may_move = window_.bells.rung(bell::publish) && near_entries(window_) != 0;
-  return (habits_.polls_transport && habits_.wait_fd < 0) || (asked(window_) && !quiet) || may_move ||
-         window_.bells.rung(bell::release);
+  const bool may_move = window_.bells.rung(deque::bell::publish) && deque::near_entries(window_) != 0;
+  return (habits_.polls_transport && habits_.wait_fd < 0) || (deque::asked(window_) && !quiet) || may_move ||
+         window_.bells.rung(deque::bell::release);
 }
 
 // Does what there is to do, if the worker's own thread is not inside. True: the transport has nothing to move, and may
 // be slept on.
 bool attendant::visit() noexcept {
-  if (!base::the_door.try_visit()) return false;
+  if (!tasks::the_door.try_visit()) return false;
   bool may_sleep = false;
   for (int turns = 0; turns < most_turns && !may_sleep; ++turns) {
     stays_.store(worker_.attend(), std::memory_order_relaxed);
@@ -93,7 +94,7 @@ bool attendant::visit() noexcept {
     // A ring that this look has let in shows at no descriptor any more.
     if (turns == 0 && wanted()) may_sleep = false;
   }
-  base::the_door.end_visit();
+  tasks::the_door.end_visit();
   return may_sleep;
 }
 
@@ -122,7 +123,7 @@ void attendant::live() noexcept {
       sleep(most_ns);
     }
     if (stopping_.load(std::memory_order_relaxed)) return;
-    const bool was_called = state.load(std::memory_order_acquire) == value(attending::called);
+    const bool was_called = state.load(std::memory_order_acquire) == value(deque::attending::called);
     const bool runs = busy.load(std::memory_order_relaxed) != 0;
     const bool stays = stays_.load(std::memory_order_relaxed);
     if (habits_.looks) {
@@ -140,11 +141,12 @@ void attendant::live() noexcept {
     }
     // A worker that is inside serves thieves itself.
     if (runs && (was_called || came || stays || wanted())) on_fabric = visit();
-    auto seen = value(attending::called);
+    auto seen = value(deque::attending::called);
     // Acquire: the call may have been the destructor's, and then this sees why it came.
-    state.compare_exchange_strong(seen, value(attending::asleep), std::memory_order_acq_rel, std::memory_order_relaxed);
+    state.compare_exchange_strong(seen, value(deque::attending::asleep), std::memory_order_acq_rel,
+                                  std::memory_order_relaxed);
     if (stopping_.load(std::memory_order_relaxed)) return;
   }
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

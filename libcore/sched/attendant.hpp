@@ -21,7 +21,7 @@
 
 #include "libcore/deque/window.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 /// The worker, as its attendant knows it. All of this is called by the attendant's thread.
 class attended {
@@ -45,7 +45,7 @@ class attendant {
     unsigned crowd;        // workers per core: all of their attendants may look
   };
   /// Of WORKER, whose window is WINDOW. Both outlive it. It may visit from now on.
-  attendant(attended& worker, steal_window& window, const habits& chosen);
+  attendant(attended& worker, deque::steal_window& window, const habits& chosen);
   ~attendant();
   attendant(const attendant&) = delete;
   attendant& operator=(const attendant&) = delete;
@@ -74,7 +74,7 @@ class attendant {
   [[nodiscard]] bool visit() noexcept;
 
   attended& worker_;
-  steal_window& window_;
+  deque::steal_window& window_;
   habits habits_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> dozes_{false};  // until a task begins
@@ -82,4 +82,4 @@ class attendant {
   std::thread thread_;
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

@@ -17,7 +17,7 @@
 #include "libcore/task/scopes.hpp"
 #include "libcore/task/task_results.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 namespace {
 
@@ -31,7 +31,7 @@ detail::registers2 nothing(std::uint64_t, detail::handle*, const detail::task_ty
 constexpr detail::task_type not_now{&nothing, 0, 0, 0};
 
 constexpr std::size_t whole_units(std::size_t bytes) noexcept {
-  return (bytes + entry_unit - 1) / entry_unit * entry_unit;
+  return (bytes + deque::entry_unit - 1) / deque::entry_unit * deque::entry_unit;
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ void sched_child::forked(std::uintptr_t sp, std::uint64_t* words) noexcept {
   const auto* type = reinterpret_cast<const detail::task_type*>(words[4]);
   words[4] = reinterpret_cast<std::uint64_t>(&not_now);
 
-  deque& queue = *s_.work;
+  deque::deque& queue = *s_.work;
   // While a thief still copies the last one, new ones go below those that are gone.
   if (std::exchange(emptied_, false) && queue.quiet()) {
     queue.reset(s_.region.high(), 0);
@@ -79,7 +79,7 @@ void sched_child::forked(std::uintptr_t sp, std::uint64_t* words) noexcept {
 
 // Entries that were stolen keep their place until the deque is empty. Where that is so the region is free again.
 void sched_child::make_room() noexcept {
-  deque& queue = *s_.work;
+  deque::deque& queue = *s_.work;
   if (queue.at_base()) return;
   const bool any = queue.pop(queue.task_base()) || queue.take_older() != 0;
   if (any) queue.push_again();
@@ -91,10 +91,10 @@ void sched_child::make_room() noexcept {
 
 bool sched_child::pop(descriptor& child) {
   s_.poller.keep_moving();
-  deque& queue = *s_.work;
+  deque::deque& queue = *s_.work;
   if (emptied_ || queue.at_base()) return false;
   // A worker whose tasks do not fork is asked for work here.
-  if (s_.presence.asked_for_work()) queue.serve(server::owner);
+  if (s_.presence.asked_for_work()) queue.serve(deque::server::owner);
   std::uintptr_t at = queue.task_base();
   if (!queue.pop(at)) {
     at = queue.take_older();
@@ -110,7 +110,7 @@ bool sched_child::pop(descriptor& child) {
 }
 
 bool sched_child::steal(descriptor& child) {
-  deque& queue = *s_.work;
+  deque::deque& queue = *s_.work;
   // C2: a thief that took a descriptor of ours may still be copying it, and the copy of another's would lie there.
   if (!queue.quiet()) {
     s_.net->transport().progress();
@@ -118,8 +118,8 @@ bool sched_child::steal(descriptor& child) {
   }
   queue.reset(s_.region.high(), 0);
   emptied_ = false;
-  stolen got;
-  if (s_.thief.steal(got) != steal_result::taken) return false;
+  trace::stolen got;
+  if (s_.thief.steal(got) != trace::steal_result::taken) return false;
   child = *reinterpret_cast<const descriptor*>(got.sp);
   s_.thief.count_phases(got);
   s_.thief.acquire(got);
@@ -129,21 +129,21 @@ bool sched_child::steal(descriptor& child) {
 
 void sched_child::execute(const descriptor& child) {
   const running before = running_;
-  const scopes around = s_.scopes;
+  const tasks::scopes around = s_.scopes;
   s_.scopes.entered(child.finish);
   running_ = {before.marked || child.marked != 0, child.stolen != 0 || child.record == 0};
-  base::the_door.step_out();
+  tasks::the_door.step_out();
   const auto r = child.type->run(child.words[0], nullptr, child.type, child.words[1], child.words[2], child.words[3]);
-  base::the_door.step_in();
+  tasks::the_door.step_in();
   s_.results.complete(child.record, r.a, r.b);
   running_ = before;
   s_.scopes = around;
 }
 
 // CLUSTER 2022, figure 3. A child that its own parent popped is not timed: nobody can wait for it but that parent.
-void sched_child::conclude(location where, record& made) noexcept {
+void sched_child::conclude(net::location where, tasks::record& made) noexcept {
   if (running_.timed) made.done_ns = arch::now_ns();
   s_.records.put_done(where, made);
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

@@ -14,8 +14,7 @@
 // Invariants:
 //   C1  A descriptor is run once: the deque gives each entry to the owner or to one thief.
 //   C2  The worker that runs a task copies its header, and run_task() copies the closure, before anything can be pushed
-//   over
-//       them. A thief's region is empty and quiet when it steals.
+//       over them. A thief's region is empty and quiet when it steals.
 //   C3  The record is made before the descriptor can be seen, and lies in the memory of the worker that forked: its
 //       parent, tied to that worker, looks at it there.
 //
@@ -29,7 +28,7 @@
 #include "libcore/sched/scheduler.hpp"
 #include "tobi/detail/fork.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 class sched_child : public scheduler {
  public:
@@ -37,7 +36,7 @@ class sched_child : public scheduler {
   [[nodiscard]] bool moves_tasks() const noexcept override { return false; }
   [[nodiscard]] arch::hot_state& deque_state() noexcept override { return deque_state_; }
   void forked(std::uintptr_t sp, std::uint64_t* words) noexcept override;
-  void conclude(location where, record& made) noexcept override;
+  void conclude(net::location where, tasks::record& made) noexcept override;
 
  protected:
   /// A child that has not begun. Its closure follows when it does not travel in `words`.
@@ -75,4 +74,4 @@ class sched_child : public scheduler {
   bool emptied_ = false;                     // thieves have taken all that the deque still holds
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

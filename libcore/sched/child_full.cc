@@ -13,7 +13,7 @@
 #include "libcore/task/door.hpp"
 #include "libcore/task/records.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 sched_child_full::sched_child_full(services& shared)
     : sched_child(shared),
@@ -54,7 +54,7 @@ void sched_child_full::run_root(void (*first)(void*), const void* argument, std:
 // One round: the caller may sleep before the next, so each waiting task has had its turn before.
 bool sched_child_full::run_something() {
   std::size_t turns = waiting_.turns();
-  wait_queue::waiting task{};
+  tasks::wait_queue::waiting task{};
   do {
     descriptor child;
     if (pop(child)) {
@@ -78,8 +78,8 @@ bool sched_child_full::run_something() {
   return false;
 }
 
-void sched_child_full::go_on(const wait_queue::waiting& task) {
-  record copy;
+void sched_child_full::go_on(const tasks::wait_queue::waiting& task) {
+  tasks::record copy;
   s_.records.read_done(task.record, copy);
   auto* t = reinterpret_cast<thread*>(task.task);
   s_.outstanding.tied_task_goes_on(t, s_.outstanding.resumable_since(task.since_ns, copy));
@@ -97,16 +97,16 @@ sched_child_full::thread* sched_child_full::enter(thread& t) {
   current_ = &t;
   running_ = t.as;
   s_.scopes = t.governing;
-  give_exceptions(t.exceptions);
+  tasks::give_exceptions(t.exceptions);
   if (std::exchange(t.begun, true)) {
-    base::the_door.step_out();
+    tasks::the_door.step_out();
     tobi_enter(t.sp);
   } else if (t.root != nullptr) {
     tobi_enter_root(t.sp, t.root, t.root_argument);
   } else {
     tobi_enter_root(t.sp, &first_of_stack, &t);
   }
-  t.exceptions = take_exceptions();
+  t.exceptions = tasks::take_exceptions();
   current_ = nullptr;
   if (t.waits_for == 0) {  // it has ended
     thread* next = t.joiner;
@@ -133,10 +133,10 @@ void sched_child_full::first_of_stack(void* of) {
   tobi_leave();
 }
 
-void sched_child_full::wait(std::uint64_t where, record& copy) {
+void sched_child_full::wait(std::uint64_t where, tasks::record& copy) {
   current_->waits_for = where;
   tobi_suspend();
-  base::the_door.step_in();
+  tasks::the_door.step_in();
   current_->waits_for = 0;
   s_.records.read_done(where, copy);
 }
@@ -144,11 +144,11 @@ void sched_child_full::wait(std::uint64_t where, record& copy) {
 // Those of the queue, and the joiners above them.
 std::vector<std::uint64_t> sched_child_full::tied_tasks_wait_for() const {
   std::vector<std::uint64_t> records;
-  for (const wait_queue::waiting& one : waiting_.all()) {
+  for (const tasks::wait_queue::waiting& one : waiting_.all()) {
     for (const auto* t = reinterpret_cast<const thread*>(one.task); t != nullptr; t = t->joiner)
       records.push_back(t->waits_for);
   }
   return records;
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

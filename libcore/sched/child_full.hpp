@@ -17,13 +17,13 @@
 #include "libcore/task/task_stacks.hpp"
 #include "libcore/task/wait_queue.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 class sched_child_full final : public sched_child {
  public:
   explicit sched_child_full(services& shared);
   [[nodiscard]] std::string_view name() const noexcept override { return "child_full"; }
-  void wait(std::uint64_t where, record& copy) override;
+  void wait(std::uint64_t where, tasks::record& copy) override;
   [[nodiscard]] std::vector<std::uint64_t> tied_tasks_wait_for() const override;
   [[nodiscard]] std::size_t touched_stack_bytes() const noexcept override { return stacks_.touched_bytes(); }
   [[nodiscard]] std::string_view explain_fault(const void* address) const noexcept override {
@@ -42,23 +42,23 @@ class sched_child_full final : public sched_child {
     void (*root)(void*);  // the root instead of a child
     void* root_argument;
     running as;
-    scopes governing;
+    tasks::scopes governing;
     bool begun;
     std::uint64_t waits_for;  // the record; 0: it does not wait
     thread* joiner;           // waits for this one's end, and runs next
-    exceptions_under_way exceptions;
+    tasks::exceptions_under_way exceptions;
   };
 
   thread* make_thread();
   thread* start(const descriptor& child);
   void run(thread* t);
   thread* enter(thread& t);
-  void go_on(const wait_queue::waiting& task);
+  void go_on(const tasks::wait_queue::waiting& task);
   static void first_of_stack(void* of);
 
-  task_stacks stacks_;
-  wait_queue waiting_;
+  tasks::task_stacks stacks_;
+  tasks::wait_queue waiting_;
   thread* current_ = nullptr;
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

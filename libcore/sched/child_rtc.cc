@@ -13,7 +13,7 @@
 #include "libcore/task/scopes.hpp"
 #include "libcore/trace/trace.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 sched_child_rtc::sched_child_rtc(services& shared)
     : sched_child(shared),
@@ -49,7 +49,7 @@ void sched_child_rtc::first_of_stack(void* self) {
   tobi_leave();
 }
 
-void sched_child_rtc::wait(std::uint64_t where, record& copy) {
+void sched_child_rtc::wait(std::uint64_t where, tasks::record& copy) {
   std::uint64_t since_ns = 0;  // 0: the join is not outstanding, all that it waited for was here
   std::uint64_t idle_since = 0;
   unsigned attempts = 0;
@@ -62,11 +62,11 @@ void sched_child_rtc::wait(std::uint64_t where, record& copy) {
   // For the tracer alone: this worker is in a task all the time, which does nothing while it looks for another one.
   bool looks = false;
   const auto looking = [&](bool now_looks) {
-    if (std::exchange(looks, now_looks) == now_looks || tracing == nullptr) return;
+    if (std::exchange(looks, now_looks) == now_looks || trace::tracing == nullptr) return;
     if (now_looks) {
-      tracing->task_ends();
+      trace::tracing->task_ends();
     } else {
-      tracing->task_begins();
+      trace::tracing->task_begins();
     }
   };
   do {
@@ -96,4 +96,4 @@ void sched_child_rtc::wait(std::uint64_t where, record& copy) {
   s_.outstanding.tied_task_goes_on(&since_ns, s_.outstanding.resumable_since(since_ns, copy));
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

@@ -28,14 +28,14 @@
 #include "libcore/sched/child.hpp"
 #include "libcore/task/task_stacks.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 class sched_child_rtc final : public sched_child {
  public:
   explicit sched_child_rtc(services& shared);
   [[nodiscard]] std::string_view name() const noexcept override { return "child_rtc"; }
   [[nodiscard]] bool buries_tasks() const noexcept override { return true; }
-  void wait(std::uint64_t where, record& copy) override;
+  void wait(std::uint64_t where, tasks::record& copy) override;
   [[nodiscard]] std::vector<std::uint64_t> tied_tasks_wait_for() const override { return waiting_; }
   [[nodiscard]] std::size_t touched_stack_bytes() const noexcept override { return stacks_.touched_bytes(); }
   [[nodiscard]] std::string_view explain_fault(const void* address) const noexcept override {
@@ -47,10 +47,10 @@ class sched_child_rtc final : public sched_child {
   bool run_something() override;
   static void first_of_stack(void* self);
 
-  task_stacks stacks_;
+  tasks::task_stacks stacks_;
   std::byte* top_;
   descriptor first_{};                  // of the stack, until it has begun
   std::vector<std::uint64_t> waiting_;  // records of outstanding joins, from the bottom of the stack
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

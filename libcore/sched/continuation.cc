@@ -31,7 +31,7 @@
 #include "libcore/trace/trace.hpp"
 #include "tobi/detail/fork.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 namespace {
 
@@ -39,7 +39,7 @@ constexpr std::uint64_t long_ns = 2'000'000'000;
 
 // Enters the task saved at SP: out of the door, and in again when it leaves.
 void enter(std::uintptr_t sp) noexcept {
-  base::the_door.step_out();
+  tasks::the_door.step_out();
   tobi_enter(sp);
 }
 
@@ -59,7 +59,7 @@ void sched_continuation::run_root(void (*first)(void*), const void* argument, st
 // One round: the caller may sleep before the next, so each waiting task has had its turn before.
 bool sched_continuation::run_something() {
   std::size_t turns = queue_.turns();
-  wait_queue::waiting task{};
+  tasks::wait_queue::waiting task{};
   do {
     if (run_ready()) return true;
     const bool any = queue_.size() != 0;
@@ -85,13 +85,13 @@ bool sched_continuation::run_ready() {
 }
 
 bool sched_continuation::steal_once() {
-  stolen got;
-  const steal_result result = s_.thief.steal(got);
-  if (result == steal_result::context) resume(got.list);
-  if (result != steal_result::taken) return result == steal_result::context;
+  trace::stolen got;
+  const trace::steal_result result = s_.thief.steal(got);
+  if (result == trace::steal_result::context) resume(got.list);
+  if (result != trace::steal_result::taken) return result == trace::steal_result::context;
   const std::uint64_t mark = arch::cycles();
   const auto* frame = reinterpret_cast<const arch::saved_frame*>(got.sp);
-  region::tell_parent(*frame, got.base);
+  tasks::region::tell_parent(*frame, got.base);
   s_.work->reset(got.base, frame->die_record);
   s_.scopes.entered(frame->finish);
   got.spent(steal_phase::resume, mark);
@@ -106,8 +106,8 @@ bool sched_continuation::steal_once() {
 
 // The first task of LIST goes on here; the lists that are left may be taken, and are next here if they are not.
 void sched_continuation::resume(std::uint64_t list) {
-  waiter_links before{};
-  const std::uintptr_t sp = bring_back(location{list & ~location_tags}, before);
+  deque::waiter_links before{};
+  const std::uintptr_t sp = bring_back(net::location{list & ~deque::location_tags}, before);
   for (const std::uint64_t rest : before.rest(list)) {
     if (rest != 0) s_.presence.ready().push(rest);
   }
@@ -116,14 +116,14 @@ void sched_continuation::resume(std::uint64_t list) {
 }
 
 // A task of the queue, whose record is done.
-void sched_continuation::go_on(const wait_queue::waiting& task) {
-  record copy;
+void sched_continuation::go_on(const tasks::wait_queue::waiting& task) {
+  tasks::record copy;
   s_.records.read_done(task.record, copy);
   const std::uint64_t resumable_ns = s_.outstanding.resumable_since(task.since_ns, copy);
   s_.still.moves();
-  if (tracing != nullptr) tracing->ready_since(task.task, resumable_ns);
-  waiter_links none{};
-  const std::uintptr_t sp = bring_back(location{task.task}, none);
+  if (trace::tracing != nullptr) trace::tracing->ready_since(task.task, resumable_ns);
+  deque::waiter_links none{};
+  const std::uintptr_t sp = bring_back(net::location{task.task}, none);
   had_to_wait_ = false;
   s_.outstanding.went_on(resumable_ns);
   enter_restored(sp);
@@ -131,9 +131,9 @@ void sched_continuation::go_on(const wait_queue::waiting& task) {
 
 // --- in ----------------------------------------------------------------------------------------------------
 
-std::uintptr_t sched_continuation::bring_back(location where, waiter_links& before) {
-  const std::uint64_t begin_ns = tracing != nullptr ? tracer::now() : 0;
-  const image head = s_.region.head(where);
+std::uintptr_t sched_continuation::bring_back(net::location where, deque::waiter_links& before) {
+  const std::uint64_t begin_ns = trace::tracing != nullptr ? trace::tracer::now() : 0;
+  const deque::image head = s_.region.head(where);
   before = head.before;
   had_to_wait_ = head.waiting_for != 0;
   if (had_to_wait_) s_.still.goes_on();
@@ -141,7 +141,7 @@ std::uintptr_t sched_continuation::bring_back(location where, waiter_links& befo
   s_.work->reset(base, head.die_record);
   // What it wrote before it was suspended elsewhere was released there.
   if (!s_.net->is_local(where)) s_.fences.acquire(0);
-  if (tracing != nullptr) tracing->resumed(where.word, where.rank(), begin_ns);
+  if (trace::tracing != nullptr) trace::tracing->resumed(where.word, where.rank(), begin_ns);
   return head.sp;
 }
 
@@ -188,7 +188,7 @@ std::uintptr_t sched_continuation::leave_region() {
   if (sp == 0) return 0;
   const auto* frame = reinterpret_cast<const arch::saved_frame*>(sp);
   s_.scopes.forget_below(sp);
-  region::tell_parent(*frame, s_.work->task_base());
+  tasks::region::tell_parent(*frame, s_.work->task_base());
   s_.presence.show_ready();  // what the task that has left has awakened waits no longer for this worker
   begin_task();
   return sp;
@@ -205,9 +205,9 @@ std::uint64_t sched_continuation::evacuate(std::uintptr_t sp, std::uintptr_t bas
 // The greedy join's second half, on the scheduler's stack: CLUSTER 2022, figure 4, lines 44 to 50. Returns the stack
 // pointer to enter next, or 0 when the region is empty now.
 std::uintptr_t sched_continuation::suspend_task() {
-  const std::uint64_t begin_ns = tracing != nullptr ? tracer::now() : 0;
+  const std::uint64_t begin_ns = trace::tracing != nullptr ? trace::tracer::now() : 0;
   const std::uint64_t begin = arch::cycles();
-  deque& work = *s_.work;
+  deque::deque& work = *s_.work;
   const std::uintptr_t sp = tobi_hot.suspended_sp;
   const std::uintptr_t base = work.task_base();
   std::uintptr_t parent = 0;
@@ -230,7 +230,7 @@ std::uintptr_t sched_continuation::suspend_task() {
   }
   if (!waits) {
     // The child was faster. The task's frames are where they were: it goes on.
-    s_.objects.free_own(location{mine});
+    s_.objects.free_own(net::location{mine});
     if (parent != 0) {
       if (dies_to != 0) s_.records.drop(dies_to);
       work.push_again();
@@ -238,13 +238,13 @@ std::uintptr_t sched_continuation::suspend_task() {
     return sp;
   }
   s_.counts.suspend_cycles += arch::cycles() - begin;
-  if (tracing != nullptr) tracing->suspended(mine, begin_ns);
+  if (trace::tracing != nullptr) trace::tracing->suspended(mine, begin_ns);
   s_.outstanding.waits();
   if (parent == 0) return 0;
   auto* frame = reinterpret_cast<arch::saved_frame*>(parent);
   frame->record = dies_to;
   s_.scopes.forget_below(parent);
-  region::tell_parent(*frame, work.task_base());
+  tasks::region::tell_parent(*frame, work.task_base());
   return parent;
 }
 
@@ -257,7 +257,7 @@ void sched_continuation::migrate_at_fork() {
 
   auto* frame = reinterpret_cast<arch::saved_frame*>(sp);
   frame->record = frame->handle == nullptr ? 0 : s_.records.need();
-  region::tell_parent(*frame, base);
+  tasks::region::tell_parent(*frame, base);
   const std::uint64_t child_dies_to = frame->record;
 
   // One that is not empty travels in registers, or lies in the parent's frames.
@@ -274,7 +274,7 @@ void sched_continuation::migrate_at_fork() {
     forked_words_[0] = child_sp;
   }
   s_.work->reset(child_sp, child_dies_to);
-  base::the_door.step_out();
+  tasks::the_door.step_out();
   tobi_enter_child(child_sp, forked_words_.data(), type);
 }
 
@@ -298,7 +298,7 @@ void sched_continuation::leave_at_fork(std::uintptr_t sp, const std::uint64_t* w
   tobi_leave();
 }
 
-void sched_continuation::wait(std::uint64_t where, record& copy) {
+void sched_continuation::wait(std::uint64_t where, tasks::record& copy) {
   if (!s_.thread.has_exceptions()) [[likely]] {
     suspend_for(where, copy);
     return;
@@ -307,17 +307,17 @@ void sched_continuation::wait(std::uint64_t where, record& copy) {
     wait_in_place(where, copy);
     return;
   }
-  const exceptions_under_way mine = take_exceptions();
+  const tasks::exceptions_under_way mine = tasks::take_exceptions();
   tied_ = true;
   suspend_for(where, copy);
-  give_exceptions(mine);
+  tasks::give_exceptions(mine);
 }
 
-void sched_continuation::suspend_for(std::uint64_t where, record& copy) {
+void sched_continuation::suspend_for(std::uint64_t where, tasks::record& copy) {
   waiting_for_ = where;
   left_ = left::suspended;
   tobi_suspend();
-  base::the_door.step_in();
+  tasks::the_door.step_in();
   // Perhaps another process by now; `this` is the scheduler there. `copy` is on the stack and moved along.
   s_.records.read_done(where, copy);
   // Where it was completed on a host with another clock the time is not known, and counts as none.
@@ -326,7 +326,7 @@ void sched_continuation::suspend_for(std::uint64_t where, record& copy) {
   }
 }
 
-void sched_continuation::wait_in_place(std::uint64_t where, record& copy) {
+void sched_continuation::wait_in_place(std::uint64_t where, tasks::record& copy) {
   const std::uint64_t since = arch::now_ns();
   for (unsigned spins = 0; !s_.records.finished(where, copy);) {
     s_.presence.poll();
@@ -350,4 +350,4 @@ void sched_continuation::stays_here(std::uint64_t where, std::uint64_t record) {
   queue_.push(*s_.net, {where, record, arch::now_ns()});
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

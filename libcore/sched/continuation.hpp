@@ -20,14 +20,14 @@
 #include "libcore/sched/scheduler.hpp"
 #include "libcore/task/wait_queue.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 class sched_continuation : public scheduler {
  public:
   using scheduler::scheduler;
   [[nodiscard]] bool moves_tasks() const noexcept override { return true; }
   void forked(std::uintptr_t sp, std::uint64_t* words) noexcept override;
-  void wait(std::uint64_t where, record& copy) override;
+  void wait(std::uint64_t where, tasks::record& copy) override;
 
  protected:
   void run_root(void (*first)(void*), const void* argument, std::size_t argument_bytes) override;
@@ -46,8 +46,8 @@ class sched_continuation : public scheduler {
   bool run_ready();
   bool steal_once();
   void resume(std::uint64_t list);
-  void go_on(const wait_queue::waiting& task);
-  std::uintptr_t bring_back(location where, waiter_links& before);
+  void go_on(const tasks::wait_queue::waiting& task);
+  std::uintptr_t bring_back(net::location where, deque::waiter_links& before);
   void enter_restored(std::uintptr_t sp);
   void begin_task() noexcept;
   void after_leave();
@@ -58,8 +58,8 @@ class sched_continuation : public scheduler {
   void migrate_at_fork();
   // In a task.
   void leave_at_fork(std::uintptr_t sp, const std::uint64_t* words) noexcept;
-  void suspend_for(std::uint64_t where, record& copy);
-  void wait_in_place(std::uint64_t where, record& copy);
+  void suspend_for(std::uint64_t where, tasks::record& copy);
+  void wait_in_place(std::uint64_t where, tasks::record& copy);
   void say_that_others_wait();
 
   left left_ = left::died;         // how the task leaves that does so next
@@ -70,7 +70,7 @@ class sched_continuation : public scheduler {
   const void* forked_type_ = nullptr;
   std::array<std::uint64_t, 4> forked_words_{};
   std::vector<std::byte> moved_closure_;
-  wait_queue queue_;  // of images that go on here
+  tasks::wait_queue queue_;  // of images that go on here
   bool said_that_others_wait_ = false;
 };
 
@@ -81,11 +81,11 @@ class sched_greedy final : public sched_continuation {
   using sched_continuation::sched_continuation;
   [[nodiscard]] std::string_view name() const noexcept override { return "continuation_greedy"; }
   [[nodiscard]] bool moves_at_joins() const noexcept override { return true; }
-  void conclude(location where, record& made) noexcept override;
+  void conclude(net::location where, tasks::record& made) noexcept override;
 
  private:
   bool park(std::uint64_t where, std::uint64_t record) override;
-  void wake(location record, std::uint64_t waiters);
+  void wake(net::location record, std::uint64_t waiters);
   void trace_ready(std::uint64_t waiters);
 };
 
@@ -95,7 +95,7 @@ class sched_stalling final : public sched_continuation {
  public:
   using sched_continuation::sched_continuation;
   [[nodiscard]] std::string_view name() const noexcept override { return "continuation_stalling"; }
-  void conclude(location where, record& made) noexcept override;
+  void conclude(net::location where, tasks::record& made) noexcept override;
 
  private:
   bool park(std::uint64_t where, std::uint64_t record) override {
@@ -104,4 +104,4 @@ class sched_stalling final : public sched_continuation {
   }
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

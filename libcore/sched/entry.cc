@@ -7,8 +7,8 @@
 #include "tobi/future.hpp"
 #include "tobi/task.hpp"
 
-using tobi::base::indoors;
-using tobi::tasks::this_worker;
+using tobi::sched::this_worker;
+using tobi::tasks::indoors;
 
 extern "C" {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The greedy join: CLUSTER 2022, figure 4. record.hpp says how one atomic a side does it.
+// The greedy join: CLUSTER 2022, figure 4. record.hpp says how one atomic per side does it.
 #include <cstddef>
 #include <vector>
 
@@ -12,45 +12,45 @@
 #include "libcore/task/shared_objects.hpp"
 #include "libcore/trace/trace.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 // Puts the image among the waiters of the record.
 bool sched_greedy::park(std::uint64_t where, std::uint64_t record) {
-  const location word{record};
-  auto* mine = static_cast<image*>(s_.net->local(location{where}));
-  const auto read = [this](std::uint64_t of, waiter_links& links) {
-    const location at{location{of}.rank(), location{of}.offset() + offsetof(image, before)};
+  const net::location word{record};
+  auto* mine = static_cast<deque::image*>(s_.net->local(net::location{where}));
+  const auto read = [this](std::uint64_t of, deque::waiter_links& links) {
+    const net::location at{net::location{of}.rank(), net::location{of}.offset() + offsetof(deque::image, before)};
     if (!s_.net->can_be(at, sizeof links)) return false;
     s_.net->get(at, &links, sizeof links);
     return true;
   };
   std::uint64_t seen = 0;
   for (;;) {
-    mine->before = links_before(seen, read);
+    mine->before = deque::links_before(seen, read);
     const std::uint64_t found = s_.net->compare_swap(word, seen, where);
     if (found == seen) return true;
-    if (is_done(found)) return false;
+    if (tasks::is_done(found)) return false;
     seen = found;
   }
 }
 
-void sched_greedy::conclude(location at, record& made) noexcept {
+void sched_greedy::conclude(net::location at, tasks::record& made) noexcept {
   made.done_ns = arch::now_ns();
   const std::uint64_t found = s_.records.add_done(at, made);
-  if (is_done(found)) set_twice(made.serial, at.rank());
+  if (tasks::is_done(found)) tasks::set_twice(made.serial, at.rank());
   if (found != 0) wake(at, found);
 }
 
 // What a completed record has found waiting in it is this worker's.
-void sched_greedy::wake(location record, std::uint64_t waiters) {
-  if ((waiters & waiter_is_finish) != 0) {
+void sched_greedy::wake(net::location record, std::uint64_t waiters) {
+  if ((waiters & tasks::waiter_is_finish) != 0) {
     s_.objects.free(record);
-    s_.finishes.strand_ended(waiters & ~location_tags);
+    s_.finishes.strand_ended(waiters & ~deque::location_tags);
     return;
   }
   // When the completing task has died the scheduler lets the first one go on at once and shows the others to thieves; a
   // task that goes on itself shows them all (show_awakened).
-  if (tracing != nullptr) trace_ready(waiters);
+  if (trace::tracing != nullptr) trace_ready(waiters);
   s_.presence.ready().push(waiters);
 }
 
@@ -59,15 +59,15 @@ void sched_greedy::trace_ready(std::uint64_t waiters) {
   std::vector<std::uint64_t> lists{waiters};
   while (!lists.empty()) {
     const std::uint64_t list = lists.back();
-    const location where{list & ~location_tags};
+    const net::location where{list & ~deque::location_tags};
     lists.pop_back();
-    tracing->ready(where.word);
-    waiter_links before{};
-    s_.net->get({where.rank(), where.offset() + offsetof(image, before)}, &before, sizeof before);
+    trace::tracing->ready(where.word);
+    deque::waiter_links before{};
+    s_.net->get({where.rank(), where.offset() + offsetof(deque::image, before)}, &before, sizeof before);
     for (const std::uint64_t rest : before.rest(list)) {
       if (rest != 0) lists.push_back(rest);
     }
   }
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

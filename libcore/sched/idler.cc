@@ -10,7 +10,7 @@
 #include "arch/cpu.hpp"
 #include "transports/nap.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 namespace {
 
@@ -24,7 +24,7 @@ constexpr std::uint64_t longest_nap_ns = 5'000'000;
 
 }  // namespace
 
-void idler::start(const worker_parts& parts, deque& work) noexcept {
+void idler::start(const worker_parts& parts, deque::deque& work) noexcept {
   net_ = parts.net;
   deque_ = &work;
   window_ = parts.window;
@@ -62,20 +62,25 @@ bool idler::idle(unsigned& attempts) noexcept {
 }
 
 void idler::nap() noexcept {
-  // What others want of this worker is done at once; an attempt to steal costs them more, and comes at its time.
+  // What others want of this worker is done at once; an attempt to steal costs them more, and comes at its time, or
+  // when a neighbour calls because there is something.
   const std::uint64_t nap_ns = std::min(thief_.falls_asleep(), longest_nap_ns);
   const std::uint64_t wakes_ns = arch::now_ns() + nap_ns;
   std::uint64_t left_ns = nap_ns;
-  const auto came = [this] { return run_is_over() || window_->bells.rung(bell::release); };
-  while (transports::nap(net_->transport(), left_ns, came)) {
+  const auto came = [this] { return run_is_over() || window_->bells.rung(deque::bell::release); };
+  sleepers_.falls_asleep();
+  auto how = transports::nap_end::transport;
+  while (!run_is_over()) {
+    how = transports::nap(net_->transport(), left_ns, sleepers_.fd(), came);
+    if (how != transports::nap_end::transport) break;
     net_->transport().progress();
     fences_.serve();
-    if (run_is_over()) return;
     const std::uint64_t now_ns = arch::now_ns();
-    if (now_ns >= wakes_ns) return;
+    if (now_ns >= wakes_ns) break;
     left_ns = wakes_ns - now_ns;
   }
-  slept_through_ = net_->transport().wait_fd() >= 0;
+  sleepers_.is_awake(how == transports::nap_end::call);
+  slept_through_ = how == transports::nap_end::time && net_->transport().wait_fd() >= 0;
 }
 
 void idler::nothing_runs_since(std::uint64_t since_ns) noexcept {
@@ -95,4 +100,4 @@ void idler::settle() noexcept {
   }
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

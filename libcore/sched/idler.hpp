@@ -10,19 +10,20 @@
 #include "libcore/deque/ready.hpp"
 #include "libcore/net/fabric.hpp"
 #include "libcore/sched/parts.hpp"
+#include "libcore/sched/sleepers.hpp"
 #include "libcore/sched/thief.hpp"
 #include "libcore/task/fences.hpp"
 #include "libcore/task/shared_objects.hpp"
 #include "libcore/task/standstill.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 class idler {
  public:
-  idler(shared_objects& objects, const fences& memory, thief& of_others, standstill& still,
-        const ready_contexts& ready) noexcept
-      : objects_(objects), fences_(memory), thief_(of_others), still_(still), ready_(ready) {}
-  void start(const worker_parts& parts, deque& work) noexcept;
+  idler(tasks::shared_objects& objects, const tasks::fences& memory, thief& of_others, tasks::standstill& still,
+        const deque::ready_contexts& ready, sleepers& others) noexcept
+      : objects_(objects), fences_(memory), thief_(of_others), still_(still), ready_(ready), sleepers_(others) {}
+  void start(const worker_parts& parts, deque::deque& work) noexcept;
 
   /// The run is over when the word DONE, which others put to, holds DONE_VALUE.
   void run_begins(std::uint64_t& done, std::uint64_t done_value) noexcept {
@@ -46,18 +47,19 @@ class idler {
   [[nodiscard]] bool pauses(unsigned attempts) const noexcept;
   void nap() noexcept;
 
-  shared_objects& objects_;
-  const fences& fences_;
+  tasks::shared_objects& objects_;
+  const tasks::fences& fences_;
   thief& thief_;
-  standstill& still_;
-  const ready_contexts& ready_;
-  fabric* net_ = nullptr;
-  deque* deque_ = nullptr;
-  steal_window* window_ = nullptr;
+  tasks::standstill& still_;
+  const deque::ready_contexts& ready_;
+  sleepers& sleepers_;
+  net::fabric* net_ = nullptr;
+  deque::deque* deque_ = nullptr;
+  deque::steal_window* window_ = nullptr;
   bool oversubscribed_ = false;
   std::uint64_t* done_ = nullptr;
   std::uint64_t done_value_ = 0;
   bool slept_through_ = false;  // the last nap, where the transport would have ended it
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

@@ -6,6 +6,8 @@
 // node show, which are mapped memory and cost a cache miss each, and goes where work is; a blind choice would find the
 // last busy one of n after n naps. At other nodes it looks at what sights.hpp tells, and goes where work is, too.
 //
+// What a neighbour has shown to other nodes is theirs for as long as their sleepers need to come by, and for any then.
+//
 // What is taken by the fabric is left to a few sleepers of a node, two per core: most of such an attempt is waiting,
 // and what they bring home is seen by all the others. That also holds for a neighbour's work that the CPU must not
 // take: else all that sleep would come for the one entry, and its owner would serve their operations before it served
@@ -20,19 +22,20 @@
 #include <cstdint>
 #include <vector>
 
+#include "arch/clock.hpp"
 #include "libcore/base/rng.hpp"
 #include "libcore/deque/deque.hpp"
 #include "libcore/sched/sights.hpp"
 #include "libcore/sched/victims.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 class lookout {
  public:
   /// NEAR: the ranks of this node that run tasks, without this one, whose windows WORK can glance at. FAR: there are
   /// others, at which FAR_SIGHTS looks. CORES: of this node, for all of its workers. LOOKS_FAR: steal_window's, in this
   /// process's memory.
-  void start(deque& work, victims& choice, sights& far_sights, std::vector<int> near, bool far, int cores,
+  void start(deque::deque& work, victims& choice, sights& far_sights, std::vector<int> near, bool far, int cores,
              std::uint32_t& looks_far, std::uint64_t seed) {
     work_ = &work;
     sights_ = &far_sights;
@@ -58,23 +61,24 @@ class lookout {
     std::size_t at = n < 2 ? 0 : static_cast<std::size_t>(rng_.uniform(n));
     for (std::size_t i = 0; i < n; ++i, at = at + 1 == n ? 0 : at + 1) {
       switch (work_->glance(near_[at])) {
-        case sight::work:
-        case sight::near_work:
+        case deque::sight::work:
+        case deque::sight::near_work:
           return near_[at];
-        case sight::far_work:
+        case deque::sight::far_work:
           by_fabric = near_[at];
           break;
-        case sight::busy:
+        case deque::sight::busy:
           if (busy < 0) busy = near_[at];
           break;
-        case sight::leaf:
+        case deque::sight::leaf:
           break;
-        case sight::nothing:
+        case deque::sight::nothing:
           ++idle_;
           break;
       }
     }
-    if (by_fabric >= 0) return may_look_far() ? by_fabric : busy;
+    if (by_fabric >= 0 && is_left_over()) return may_look_far() ? by_fabric : busy;
+    if (by_fabric < 0) shown_since_ns_ = 0;
     if (!is_far_) return busy;
     if ((busy < 0 || (rng_() & 1) != 0) && may_look_far()) return someone_far();
     return busy;
@@ -102,6 +106,15 @@ class lookout {
   static constexpr std::uint64_t lookers_per_core = 2;
   static constexpr std::uint64_t lookers_sooner = 8;  // times
   static constexpr std::uint64_t blind_looks = 32;    // one of them goes by chance: what is seen is a hint
+  static constexpr std::uint64_t naps_of_others = 2;
+
+  // Whether what neighbours show to other nodes has been there for so long that nobody comes for it. They sleep about
+  // as long as this node's.
+  [[nodiscard]] bool is_left_over() noexcept {
+    const std::uint64_t now = arch::now_ns();
+    if (shown_since_ns_ == 0) shown_since_ns_ = now;
+    return now - shown_since_ns_ >= naps_of_others * idle_ * far_share_ns / cores_;
+  }
 
   // Relaxed: a count, and nothing else goes by it.
   [[nodiscard]] bool may_look_far() noexcept {
@@ -131,7 +144,7 @@ class lookout {
     return -1;
   }
 
-  deque* work_ = nullptr;
+  deque::deque* work_ = nullptr;
   victims* choice_ = nullptr;
   sights* sights_ = nullptr;
   std::vector<int> near_;
@@ -139,10 +152,11 @@ class lookout {
   std::uint64_t cores_ = 1;
   std::uint32_t* looks_far_ = nullptr;
   int asked_ = -1;
-  bool far_now_ = false;    // this worker is counted there
-  bool far_last_ = false;   // it was, in its last attempt
-  std::uint64_t idle_ = 0;  // of this node, with this one, when they were looked at last
+  bool far_now_ = false;              // this worker is counted there
+  bool far_last_ = false;             // it was, in its last attempt
+  std::uint64_t idle_ = 0;            // of this node, with this one, when they were looked at last
+  std::uint64_t shown_since_ns_ = 0;  // some neighbour shows something to other nodes; 0: none did
   base::rng rng_{1};
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

@@ -8,13 +8,20 @@
 #include <numeric>
 #include <vector>
 
-namespace tobi::tasks {
+#include "libcore/base/per_rank.hpp"
+
+namespace tobi::sched {
+
+/// How many different ones there are in NODES, which names the node of each rank, from 0.
+inline std::size_t nodes_in(const std::vector<int>& nodes) noexcept {
+  return nodes.empty() ? 1 : static_cast<std::size_t>(*std::max_element(nodes.begin(), nodes.end())) + 1;
+}
 
 class node_ranks {
  public:
   node_ranks() = default;
   /// NODES: of each rank; outlives this.
-  explicit node_ranks(const std::vector<int>& nodes) : nodes_(&nodes) {
+  explicit node_ranks(const base::per_rank<int>& nodes) : nodes_(&nodes) {
     in_order_ = std::is_sorted(nodes.begin(), nodes.end());
     if (in_order_) return;
     by_node_.resize(nodes.size());
@@ -40,11 +47,11 @@ class node_ranks {
   }
 
  private:
-  [[nodiscard]] int of(int rank) const noexcept { return (*nodes_)[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] int of(int rank) const noexcept { return (*nodes_)[rank]; }
 
-  const std::vector<int>* nodes_ = nullptr;
+  const base::per_rank<int>* nodes_ = nullptr;
   bool in_order_ = true;
   std::vector<int> by_node_;  // ranks, by node and then by number; empty where they are in order
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

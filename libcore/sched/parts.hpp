@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "alloc/remote_objects.hpp"
+#include "libcore/base/per_rank.hpp"
 #include "libcore/base/settings.hpp"
 #include "libcore/deque/incoming_image.hpp"
 #include "libcore/deque/the_deque.hpp"
@@ -19,26 +20,26 @@
 #include "libcore/task/coherence.hpp"
 #include "libcore/task/standstill.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 /// All of it outlives the worker.
 struct worker_parts {
-  fabric* net;
+  net::fabric* net;
   alloc::remote_objects* objects;
-  incoming_frees* incoming;  // null: local collection
-  steal_window* window;
-  idle_board* board;
+  net::incoming_frees* incoming;  // null: local collection
+  deque::steal_window* window;
+  tasks::idle_board* board;
   node_sights* sights;
-  the_area* the;
+  deque::the_area* the;
   std::byte* stack_low;
   std::byte* stack_high;
   std::uintptr_t* slot_memory;
-  image_room* images;       // in the registered heap
-  closure_watch* closures;  // at one offset in every worker's region
+  deque::image_room* images;       // in the registered heap
+  tasks::closure_watch* closures;  // at one offset in every worker's region
   victims* choice;
-  const std::vector<int>* hosts;  // of each rank: where clocks agree
-  const std::vector<int>* nodes;  // of each rank
-  base::coherence* memory;        // the fences of the global memory; null: there is none
+  const base::per_rank<int>* hosts;  // of each rank: where clocks agree
+  const base::per_rank<int>* nodes;  // of each rank
+  tasks::coherence* memory;          // the fences of the global memory; null: there is none
   base::sched_kind sched;
   std::size_t task_stack_bytes;  // of a task that has a stack of its own
   bool use_the;                  // the paper's THE deque instead of the default
@@ -51,4 +52,4 @@ struct worker_parts {
   std::vector<int> near;         // the other ranks of this node that run tasks
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

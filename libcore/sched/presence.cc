@@ -8,9 +8,9 @@
 #include "libcore/base/log.hpp"
 #include "libcore/trace/trace.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
-void presence::start(const worker_parts& parts, deque& work, bool shows_ready, bool all_near) {
+void presence::start(const worker_parts& parts, deque::deque& work, bool shows_ready, bool all_near) {
   net_ = parts.net;
   deque_ = &work;
   window_ = parts.window;
@@ -42,14 +42,14 @@ void presence::start_attendant(const worker_parts& parts, bool all_can_call) {
 void presence::set_busy(bool in_a_task) noexcept {
   thread_.set_inside(in_a_task);
   if (in_a_task) thief_.wakes();
-  std::atomic_ref(window_->busy).store(in_a_task ? 1 : 0, std::memory_order_relaxed);
+  std::atomic_ref(window_->busy).store(in_a_task ? deque_->busy_word() : 0, std::memory_order_relaxed);
   if (attendant_ != nullptr) in_a_task ? attendant_->task_begins() : attendant_->task_ends();
   sights_.tell();
-  if (tracing == nullptr) return;
+  if (trace::tracing == nullptr) return;
   if (in_a_task) {
-    tracing->task_begins();
+    trace::tracing->task_begins();
   } else {
-    tracing->task_ends();
+    trace::tracing->task_ends();
   }
 }
 
@@ -65,7 +65,7 @@ void presence::poll() noexcept {
   net_->transport().progress();
   show_ready();
   fences_.serve();
-  if (thread_.inside_task()) deque_->serve(server::owner);
+  if (thread_.inside_task()) deque_->serve(deque::server::owner);
 }
 
 bool presence::attend() noexcept {
@@ -75,9 +75,14 @@ bool presence::attend() noexcept {
   ready_.show();
   // Where each continuation is evacuated at its fork there is nothing to show, and an entry that has just been pushed
   // is not for thieves.
-  if (asked_for_work() && !debug_migrate_) deque_->serve(server::attendant);
+  if (asked_for_work() && !debug_migrate_) {
+    const std::uint64_t before = deque_->counts().published;
+    deque_->serve(deque::server::attendant);
+    // The one that has asked may sleep again. A worker that shows something at a fork calls nobody: it has short tasks.
+    sleepers_.call(deque_->counts().published - before);
+  }
   sights_.tell();
   return ready_.has_more();
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

@@ -13,30 +13,32 @@
 #include "libcore/sched/attendant.hpp"
 #include "libcore/sched/parts.hpp"
 #include "libcore/sched/sights.hpp"
+#include "libcore/sched/sleepers.hpp"
 #include "libcore/sched/thief.hpp"
 #include "libcore/task/fences.hpp"
 #include "libcore/task/poller.hpp"
 #include "libcore/task/task_thread.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 class presence final : public attended {
  public:
-  presence(task_thread& thread, const fences& memory, const poller& mover, sights& seen, thief& of_others) noexcept
-      : thread_(thread), fences_(memory), poller_(mover), sights_(seen), thief_(of_others) {}
+  presence(tasks::task_thread& thread, const tasks::fences& memory, const tasks::poller& mover, sights& seen,
+           thief& of_others, sleepers& others) noexcept
+      : thread_(thread), fences_(memory), poller_(mover), sights_(seen), thief_(of_others), sleepers_(others) {}
   /// SHOWS_READY: thieves take suspended tasks that are ready. ALL_NEAR: each other worker is of this node and mapped.
-  void start(const worker_parts& parts, deque& work, bool shows_ready, bool all_near);
+  void start(const worker_parts& parts, deque::deque& work, bool shows_ready, bool all_near);
   void stop() noexcept { attendant_.reset(); }
 
   /// The worker runs a task from now on, or none.
   void set_busy(bool in_a_task) noexcept;
   /// Whether a thief has asked for work since the deque has served it.
-  [[nodiscard]] bool asked_for_work() const noexcept { return asked(*window_); }
+  [[nodiscard]] bool asked_for_work() const noexcept { return deque::asked(*window_); }
   /// What it looks like to other nodes is to be told.
   void tell() noexcept { sights_.tell(); }
 
   /// Suspended tasks that can go on.
-  [[nodiscard]] ready_contexts& ready() noexcept { return ready_; }
+  [[nodiscard]] deque::ready_contexts& ready() noexcept { return ready_; }
   /// Shows them to thieves. What does not fit is shown as thieves make room, which a task that computes does not see.
   void show_ready() noexcept {
     if (ready_.has_more()) show_more();
@@ -54,17 +56,18 @@ class presence final : public attended {
   void show_more() noexcept;
   void start_attendant(const worker_parts& parts, bool all_can_call);
 
-  task_thread& thread_;
-  const fences& fences_;
-  const poller& poller_;
+  tasks::task_thread& thread_;
+  const tasks::fences& fences_;
+  const tasks::poller& poller_;
   sights& sights_;
   thief& thief_;
-  fabric* net_ = nullptr;
-  deque* deque_ = nullptr;
-  steal_window* window_ = nullptr;
-  ready_contexts ready_;
+  sleepers& sleepers_;
+  net::fabric* net_ = nullptr;
+  deque::deque* deque_ = nullptr;
+  deque::steal_window* window_ = nullptr;
+  deque::ready_contexts ready_;
   std::unique_ptr<attendant> attendant_;  // null: there are no thieves, or none can be let in
   bool debug_migrate_ = false;
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

@@ -11,10 +11,14 @@
 #include "libcore/sched/idler.hpp"
 #include "libcore/sched/presence.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 void scheduler::run(void (*first)(void*), const void* argument, std::size_t argument_bytes) {
-  if (first != nullptr) run_root(first, argument, argument_bytes);
+  if (first != nullptr) {
+    s_.work->is_root(true);
+    run_root(first, argument, argument_bytes);
+    s_.work->is_root(false);
+  }
   unsigned attempts = 0;
   std::uint64_t idle_since = 0;
   while (!s_.idler.run_is_over()) {
@@ -50,4 +54,4 @@ scheduler& make_scheduler(base::sched_kind kind, services& shared) {
 
 void end_scheduler() noexcept { place.emplace<std::monostate>(); }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

@@ -25,9 +25,9 @@
 #include "libcore/task/scheduling.hpp"
 #include "libcore/task/standstill.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
-class scheduler : public scheduling, public tied_tasks {
+class scheduler : public tasks::scheduling, public tasks::tied_tasks {
  public:
   explicit scheduler(services& shared) noexcept : s_(shared) {}
   scheduler(const scheduler&) = delete;
@@ -61,4 +61,4 @@ class scheduler : public scheduling, public tied_tasks {
 scheduler& make_scheduler(base::sched_kind kind, services& shared);
 void end_scheduler() noexcept;
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

@@ -8,16 +8,16 @@
 #include "libcore/sched/parts.hpp"
 #include "tobi/statistics.hpp"
 
-namespace tobi::tasks {
-
-class deque;
+namespace tobi::net {
 class fabric;
+}
+namespace tobi::deque {
+class deque;
+}
+namespace tobi::tasks {
 class fences;
 class finish_counts;
-class idler;
-class outstanding;
 class poller;
-class presence;
 class records;
 class region;
 class scopes;
@@ -25,12 +25,19 @@ class shared_objects;
 class standstill;
 class task_results;
 class task_thread;
+}  // namespace tobi::tasks
+
+namespace tobi::sched {
+
+class idler;
+class outstanding;
+class presence;
 class thief;
 
 struct services {
   // Of this process, while a worker is started.
-  tasks::fabric* net;
-  tasks::deque* work;
+  net::fabric* net;
+  deque::deque* work;
   const worker_parts& parts;
   statistics& counts;
   // Tasks and what they leave behind.
@@ -44,11 +51,11 @@ struct services {
   tasks::task_results& results;
   // The worker among others.
   tasks::standstill& still;
-  tasks::outstanding& outstanding;
+  sched::outstanding& outstanding;
   tasks::poller& poller;
-  tasks::thief& thief;
-  tasks::presence& presence;
-  tasks::idler& idler;
+  sched::thief& thief;
+  sched::presence& presence;
+  sched::idler& idler;
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

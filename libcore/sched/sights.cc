@@ -5,10 +5,10 @@
 #include <atomic>
 #include <utility>
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
-void sights::start(fabric& net, deque& work, node_sights& own, const std::vector<int>& nodes, std::vector<int> near,
-                   bool far) {
+void sights::start(net::fabric& net, deque::deque& work, node_sights& own, const base::per_rank<int>& nodes,
+                   std::vector<int> near, bool far) {
   net_ = &net;
   work_ = &work;
   offset_ = net.here(&own).offset();
@@ -51,7 +51,9 @@ int sights::choose(int partner, base::rng& rng) {
   if (n == 1) return partner;  // a look at itself costs no more, and is an attempt
   // Whole words, so that each byte is one that was written.
   net_->get({there_ranks_.front(), offset_}, got_.data(), (n + 7) & ~std::size_t{7});
-  const auto seen_at = [&](std::size_t i) { return got_[i] == 0 ? sight::busy : static_cast<sight>(got_[i] - 1); };
+  const auto seen_at = [&](std::size_t i) {
+    return got_[i] == 0 ? deque::sight::busy : static_cast<deque::sight>(got_[i] - 1);
+  };
   // The first of the best from a place by chance, but before all others the partner: it is connected already.
   const std::size_t from = static_cast<std::size_t>(rng.uniform(n));
   std::size_t best = partner_at;
@@ -59,7 +61,7 @@ int sights::choose(int partner, base::rng& rng) {
     const std::size_t at = from + i < n ? from + i : from + i - n;
     if (seen_at(at) < seen_at(best)) best = at;
   }
-  return seen_at(best) < sight::leaf ? there_ranks_[best] : -1;
+  return seen_at(best) < deque::sight::leaf ? there_ranks_[best] : -1;
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

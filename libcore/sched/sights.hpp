@@ -16,12 +16,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "libcore/base/per_rank.hpp"
 #include "libcore/base/rng.hpp"
 #include "libcore/deque/deque.hpp"
 #include "libcore/net/fabric.hpp"
 #include "libcore/sched/node_ranks.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 struct alignas(64) node_sights {
   static constexpr std::size_t most = 1024;  // workers of a node; the others are unknown
@@ -32,8 +33,8 @@ class sights {
  public:
   /// OWN has the same offset in everybody's heap. NODES: of each rank. NEAR: the other ranks of this node that run
   /// tasks. Without others there is nothing to do.
-  void start(fabric& net, deque& work, node_sights& own, const std::vector<int>& nodes, std::vector<int> near,
-             bool far);
+  void start(net::fabric& net, deque::deque& work, node_sights& own, const base::per_rank<int>& nodes,
+             std::vector<int> near, bool far);
   /// What RANK looks like now, if it is of this node.
   void tell(int rank) noexcept;
   void tell() noexcept {
@@ -44,8 +45,8 @@ class sights {
   [[nodiscard]] int choose(int partner, base::rng& rng);
 
  private:
-  fabric* net_ = nullptr;
-  deque* work_ = nullptr;
+  net::fabric* net_ = nullptr;
+  deque::deque* work_ = nullptr;
   node_ranks nodes_;
   std::uint64_t offset_ = 0;       // of node_sights, in a heap
   std::vector<int> here_ranks_;    // of this node, in order
@@ -54,4 +55,4 @@ class sights {
   std::vector<std::uint8_t> got_;  // of them
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

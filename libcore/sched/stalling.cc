@@ -12,11 +12,11 @@
 #include "libcore/sched/continuation.hpp"
 #include "libcore/task/records.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
-void sched_stalling::conclude(location at, record& made) noexcept {
+void sched_stalling::conclude(net::location at, tasks::record& made) noexcept {
   made.done_ns = arch::now_ns();
   s_.records.put_done(at, made);
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

@@ -7,9 +7,9 @@
 #include "arch/clock.hpp"
 #include "libcore/trace/trace.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
-void thief::start(const worker_parts& parts, deque& work, bool far) {
+void thief::start(const worker_parts& parts, deque::deque& work, bool far) {
   net_ = parts.net;
   deque_ = &work;
   choice_ = parts.choice;
@@ -20,67 +20,70 @@ void thief::start(const worker_parts& parts, deque& work, bool far) {
   std::byte* const heap_of_first = first == rank ? nullptr : net_->mapped(first);
   auto* const window = heap_of_first == nullptr
                            ? parts.window
-                           : reinterpret_cast<steal_window*>(heap_of_first + net_->here(parts.window).offset());
+                           : reinterpret_cast<deque::steal_window*>(heap_of_first + net_->here(parts.window).offset());
   lookout_.start(work, *parts.choice, sights_, parts.near, far, parts.cores, window->looks_far,
                  static_cast<std::uint64_t>(rank) + 1);
 }
 
 // Which worker to try; -1: nobody.
 int thief::look() noexcept {
-  if (tracing != nullptr) tracing->steal_begins(arch::now_ns());
+  if (trace::tracing != nullptr) trace::tracing->steal_begins(arch::now_ns());
   const int victim = lookout_.next();
   if (victim >= 0) return victim;
   if (lookout_.saw_nothing_at() >= 0) ++counts_.steals_failed;
-  if (tracing != nullptr) tracing->looked(lookout_.saw_nothing_at(), tracer::now());
+  if (trace::tracing != nullptr) trace::tracing->looked(lookout_.saw_nothing_at(), trace::tracer::now());
   lookout_.tried();
   return -1;
 }
 
-steal_result thief::steal(stolen& got) {
+trace::steal_result thief::steal(trace::stolen& got) {
   objects_.collect();
-  if (choice_->none()) return steal_result::empty;
+  if (choice_->none()) return trace::steal_result::empty;
   const int victim = sleeps_ || always_looks_ ? look() : choice_->next();
-  if (victim < 0) return steal_result::empty;
+  if (victim < 0) return trace::steal_result::empty;
   const std::uint64_t begin_ns = arch::now_ns();
   const std::uint64_t trips = net_->round_trips();
   got.image = &region_.incoming();
   got.insists = sleeps_;
-  if (tracing != nullptr) tracing->steal_begins(begin_ns);
-  const steal_result result = deque_->steal(victim, got);
+  if (trace::tracing != nullptr) trace::tracing->steal_begins(begin_ns);
+  const trace::steal_result result = deque_->steal(victim, got);
   lookout_.tried();
   got.victim = victim;
   switch (result) {
-    case steal_result::context:
+    case trace::steal_result::context:
       found_work(victim);
       ++counts_.contexts_stolen;
       break;
-    case steal_result::taken:
+    case trace::steal_result::taken:
       found_work(victim);
       ++counts_.steals_ok;
       counts_.steal_ns += arch::now_ns() - begin_ns;
       counts_.steal_round_trips += net_->round_trips() - std::max(trips, got.trips_before);
       counts_.stolen_bytes += got.base - got.sp;
       return result;
-    case steal_result::empty:
+    case trace::steal_result::empty:
       choice_->in_vain();
       [[fallthrough]];
-    case steal_result::lost_race:
+    case trace::steal_result::lost_race:
       ++counts_.steals_failed;
       break;
   }
-  if (tracing != nullptr) tracing->steal_ends(victim, result, tracer::now(), got);
+  if (trace::tracing != nullptr) trace::tracing->steal_ends(victim, result, trace::tracer::now(), got);
   return result;
 }
 
+// Where one was, there may be more; and what has come from another node is soon divided here.
 void thief::found_work(int victim) noexcept {
+  if (sleeps_) sleepers_.call(1);
   sleeps_ = false;
   sights_.tell(victim);
   still_.took();
 }
 
-void thief::count_phases(const stolen& got) noexcept {
+void thief::count_phases(const trace::stolen& got) noexcept {
   for (std::size_t i = 0; i < steal_phases; ++i) counts_.steal_cycles[i] += got.cycles[i];
-  if (tracing != nullptr) tracing->steal_ends(got.victim, steal_result::taken, tracer::now(), got);
+  if (trace::tracing != nullptr)
+    trace::tracing->steal_ends(got.victim, trace::steal_result::taken, trace::tracer::now(), got);
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

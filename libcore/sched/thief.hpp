@@ -13,6 +13,7 @@
 #include "libcore/sched/lookout.hpp"
 #include "libcore/sched/parts.hpp"
 #include "libcore/sched/sights.hpp"
+#include "libcore/sched/sleepers.hpp"
 #include "libcore/task/fences.hpp"
 #include "libcore/task/region.hpp"
 #include "libcore/task/shared_objects.hpp"
@@ -20,24 +21,30 @@
 #include "libcore/trace/steal.hpp"
 #include "tobi/statistics.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 class thief {
  public:
-  thief(shared_objects& objects, const fences& memory, region& here, sights& seen, standstill& still,
-        statistics& counts) noexcept
-      : objects_(objects), fences_(memory), region_(here), sights_(seen), still_(still), counts_(counts) {}
+  thief(tasks::shared_objects& objects, const tasks::fences& memory, tasks::region& here, sights& seen,
+        tasks::standstill& still, statistics& counts, sleepers& others) noexcept
+      : objects_(objects),
+        fences_(memory),
+        region_(here),
+        sights_(seen),
+        still_(still),
+        counts_(counts),
+        sleepers_(others) {}
   /// The memory of PARTS.near is mapped here. FAR: there are other ranks than those.
-  void start(const worker_parts& parts, deque& work, bool far);
+  void start(const worker_parts& parts, deque::deque& work, bool far);
 
   /// One attempt. The deque is empty and quiet. Of what was taken count_phases() is to be told, once it is in its
   /// place.
-  steal_result steal(stolen& got);
+  trace::steal_result steal(trace::stolen& got);
   /// Counts the phases of a steal.
-  void count_phases(const stolen& got) noexcept;
+  void count_phases(const trace::stolen& got) noexcept;
   /// SC'23, figure 5: Acquire #2. What was taken may read what its victim had written. Not before its frames or
   /// descriptor are in place: until it returns this worker serves releases itself.
-  void acquire(const stolen& got) const noexcept { fences_.acquire(got.ticket); }
+  void acquire(const trace::stolen& got) const noexcept { fences_.acquire(got.ticket); }
 
   /// It sleeps from now on before each attempt. Returns for how long.
   [[nodiscard]] std::uint64_t falls_asleep() noexcept {
@@ -51,18 +58,19 @@ class thief {
   [[nodiscard]] int look() noexcept;
   void found_work(int victim) noexcept;
 
-  shared_objects& objects_;
-  const fences& fences_;
-  region& region_;
+  tasks::shared_objects& objects_;
+  const tasks::fences& fences_;
+  tasks::region& region_;
   sights& sights_;
-  standstill& still_;
+  tasks::standstill& still_;
   statistics& counts_;
-  fabric* net_ = nullptr;
-  deque* deque_ = nullptr;
+  sleepers& sleepers_;
+  net::fabric* net_ = nullptr;
+  deque::deque* deque_ = nullptr;
   victims* choice_ = nullptr;
   lookout lookout_;
   bool always_looks_ = false;
   bool sleeps_ = false;  // between its attempts
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

@@ -30,7 +30,7 @@
 #include "libcore/base/rng.hpp"
 #include "libcore/base/settings.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 class victims {
  public:
@@ -114,4 +114,4 @@ class victims {
   std::size_t attempts_ = 0;   // in vain, since the last exchange
 };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

@@ -8,6 +8,7 @@
 #include "arch/cpu.hpp"
 #include "libcore/deque/steal_word.hpp"
 #include "libcore/deque/the_deque.hpp"
+#include "libcore/sched/node_ranks.hpp"
 #include "libcore/task/exceptions.hpp"
 #include "libcore/trace/trace.hpp"
 
@@ -25,7 +26,7 @@ constexpr const char* a_fork = "tobi::spawn (or async, parallel_for, an algorith
 
 constinit tobi::arch::hot_state tobi_hot = outside;
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 // Not inline, so that this_worker(), which each slow fork calls, keeps to a load and a test.
 [[gnu::noinline, gnu::cold]] worker::worker() noexcept = default;
@@ -37,7 +38,7 @@ worker& this_worker() noexcept {
 
 void worker::start(const worker_parts& parts) {
   parts_ = parts;
-  fabric& net = *parts.net;
+  net::fabric& net = *parts.net;
   std::erase_if(parts_.near, [&](int rank) { return net.mapped(rank) == nullptr; });
   const bool all_near = parts_.near.size() + 1 == static_cast<std::size_t>(net.size());
   // What knows of no scheduler.
@@ -52,8 +53,8 @@ void worker::start(const worker_parts& parts) {
   outstanding_.start(*parts.hosts, net.rank());
   // The scheduler, and the deque on the words of its fork path.
   sched_ = &make_scheduler(parts.sched, services_);
-  make_deque(!net.host_atomics() && !parts_.near.empty() && !all_near);
-  deque& work = *deque_;
+  make_deque(parts_.near.empty() || all_near ? 1 : nodes_in(*parts.nodes));
+  deque::deque& work = *deque_;
   services_.work = &work;
   work.reset(region_.high(), 0);
   // What knows of both.
@@ -62,29 +63,31 @@ void worker::start(const worker_parts& parts) {
   futures_.start(net, work, *sched_);
   finishes_.start(net, work, *sched_);
   still_.start(net, *parts.board, *parts.objects, parts.runs_tasks ? sched_ : nullptr);
+  sleepers_.start(net, *parts.window, parts_.near);
   thief_.start(parts_, work, !all_near);
   idler_.start(parts_, work);
   if (sched_->moves_tasks()) thread_.frames_lie(region_.low(), region_.bytes());
   // Rung permanently, every fork reaches on_fork. A transport that moves by itself does not need that.
-  if (parts.count_forks || parts.debug_migrate || poller_.must_poll()) parts.window->bells.ring(bell::sticky);
+  if (parts.count_forks || parts.debug_migrate || poller_.must_poll()) parts.window->bells.ring(deque::bell::sticky);
   usual_bell_ = tobi_hot.doorbell;
   tobi_hot.doorbell = &outside_rings;
   presence_.start(parts_, work, sched_->moves_at_joins(), all_near);
 }
 
-void worker::make_deque(bool near_apart) {
+void worker::make_deque(std::size_t nodes) {
   arch::hot_state& hot = sched_->deque_state();
   if (parts_.use_the) {
-    deque_ = std::make_unique<the_deque>(hot, parts_.slot_memory, *parts_.net, *parts_.window, *parts_.the, publisher_,
-                                         region_.high(), region_.bytes());
+    deque_ = std::make_unique<deque::the_deque>(hot, parts_.slot_memory, *parts_.net, *parts_.window, *parts_.the,
+                                                publisher_, region_.high(), region_.bytes());
   } else {
-    deque_ = std::make_unique<steal_word>(hot, parts_.slot_memory, *parts_.net, *parts_.window, publisher_,
-                                          region_.high(), region_.bytes(), !parts_.choice->none(), near_apart);
+    deque_ = std::make_unique<deque::steal_word>(hot, parts_.slot_memory, *parts_.net, *parts_.window, publisher_,
+                                                 region_.high(), region_.bytes(), !parts_.choice->none(), nodes);
   }
 }
 
 void worker::stop() noexcept {
   presence_.stop();
+  sleepers_.stop();
   deque_.reset();
   sched_ = nullptr;
   end_scheduler();
@@ -98,17 +101,17 @@ void worker::stop() noexcept {
 
 void worker::schedule(void (*first)(void*), const void* argument, std::size_t argument_bytes, std::uint64_t& done,
                       std::uint64_t done_value) {
-  if (tracing != nullptr) tracing->run_begins();
+  if (trace::tracing != nullptr) trace::tracing->run_begins();
   // The program may run this in a catch clause: that exception is none of the tasks'.
-  const exceptions_under_way around = take_exceptions();
+  const tasks::exceptions_under_way around = tasks::take_exceptions();
   thread_.run_begins();
   fences_.usual_bell(usual_bell_);
   idler_.run_begins(done, done_value);
   sched_->run(first, argument, argument_bytes);
   still_.moves();
   fences_.usual_bell(&outside_rings);
-  give_exceptions(around);
-  if (tracing != nullptr) tracing->run_ends();
+  tasks::give_exceptions(around);
+  if (trace::tracing != nullptr) trace::tracing->run_ends();
 }
 
 void worker::on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept {
@@ -148,7 +151,7 @@ statistics worker::counted() const noexcept {
   all.joins = all.forks;
   all.copying_ns =
       static_cast<std::uint64_t>(arch::cycles_to_ns(counts_.steal_cycles[static_cast<std::size_t>(deque_->copying())]));
-  const deque::counters shown = deque_->counts();
+  const deque::deque::counters shown = deque_->counts();
   all.published = shown.published - shown_before_.published;
   all.taken_back = shown.taken_back - shown_before_.taken_back;
   const std::size_t own_stacks = sched_->touched_stack_bytes();
@@ -161,16 +164,17 @@ void worker::reset_counts() noexcept {
   shown_before_ = deque_->counts();
 }
 
-held_pointer worker::closure_that_holds(std::uintptr_t address, std::uintptr_t near) noexcept {
+tasks::held_pointer worker::closure_that_holds(std::uintptr_t address, std::uintptr_t near) noexcept {
   if (parts_.closures == nullptr) return {};
-  held_pointer best = parts_.closures->nearest(address, near);
+  tasks::held_pointer best = parts_.closures->nearest(address, near);
   for (const int rank : parts_.near) {
     const std::byte* region = parts_.net->mapped(rank);
-    const auto* theirs = reinterpret_cast<const closure_watch*>(region + parts_.net->here(parts_.closures).offset());
-    const held_pointer found = theirs->nearest(address, best.type == nullptr ? near : address - best.word);
+    const auto* theirs =
+        reinterpret_cast<const tasks::closure_watch*>(region + parts_.net->here(parts_.closures).offset());
+    const tasks::held_pointer found = theirs->nearest(address, best.type == nullptr ? near : address - best.word);
     if (found.type != nullptr) best = found;
   }
   return best;
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

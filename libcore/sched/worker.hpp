@@ -20,6 +20,7 @@
 #include "libcore/sched/scheduler.hpp"
 #include "libcore/sched/services.hpp"
 #include "libcore/sched/sights.hpp"
+#include "libcore/sched/sleepers.hpp"
 #include "libcore/sched/thief.hpp"
 #include "libcore/task/closure_watch.hpp"
 #include "libcore/task/failures.hpp"
@@ -38,7 +39,7 @@
 #include "libcore/task/task_thread.hpp"
 #include "tobi/statistics.hpp"
 
-namespace tobi::tasks {
+namespace tobi::sched {
 
 class worker {
  public:
@@ -52,6 +53,8 @@ class worker {
   /// with a copy of the ARGUMENT_BYTES at ARGUMENT, which it may use.
   void schedule(void (*first)(void*), const void* argument, std::size_t argument_bytes, std::uint64_t& done,
                 std::uint64_t done_value);
+  /// The neighbours that sleep have been told something: the end of a run.
+  void call_neighbours() noexcept { sleepers_.call_all(); }
   /// Outside of tasks, behind each run.
   void end_of_run() noexcept { futures_.end_of_run(); }
 
@@ -62,24 +65,22 @@ class worker {
   void poll() noexcept;
   /// The task that calls this is over, and nobody joins it through a fork: the root's end.
   [[noreturn]] void leave_dead() noexcept { tobi_leave(); }
-  [[nodiscard]] task_results& results() noexcept { return results_; }
+  [[nodiscard]] tasks::task_results& results() noexcept { return results_; }
   [[nodiscard]] tasks::joins& joins() noexcept { return joins_; }
   [[nodiscard]] tasks::futures& futures() noexcept { return futures_; }
-  [[nodiscard]] finish_counts& finishes() noexcept { return finishes_; }
+  [[nodiscard]] tasks::finish_counts& finishes() noexcept { return finishes_; }
   /// Throws the exception being handled as task_error.
   [[noreturn]] void rethrow() { failures_.rethrow(); }
 
   // --- for the job -----------------------------------------------------------------------------------------
-  [[nodiscard]] fabric& net() noexcept { return *parts_.net; }
-  [[nodiscard]] deque& work() noexcept { return *deque_; }
+  [[nodiscard]] net::fabric& net() noexcept { return *parts_.net; }
+  [[nodiscard]] deque::deque& work() noexcept { return *deque_; }
   [[nodiscard]] scheduler& sched() noexcept { return *sched_; }
   [[nodiscard]] bool inside_task() const noexcept { return thread_.inside_task(); }
-  /// Whether a transport stands still unless it is polled, here or at its targets.
-  [[nodiscard]] static bool must_poll(const transports::capabilities& caps) noexcept { return poller::must_poll(caps); }
   /// The exception being handled, as an object of this worker's heap: its location.
   [[nodiscard]] std::uint64_t keep_failure() noexcept { return failures_.keep(); }
   /// Of any worker's heap.
-  void free_object(location where) noexcept { objects_.free(where); }
+  void free_object(net::location where) noexcept { objects_.free(where); }
   void count_run(std::uint64_t ns) noexcept { counts_.run_ns += ns; }
   [[nodiscard]] statistics counted() const noexcept;
   void reset_counts() noexcept;
@@ -95,38 +96,39 @@ class worker {
   void watch_closures(std::uintptr_t from, std::uintptr_t to) noexcept { parts_.closures->begin_run(from, to); }
   /// The pointer nearest to ADDRESS, at or before it by less than NEAR bytes, in closures that were forked on this
   /// node. Its type is null where there is none.
-  [[nodiscard]] held_pointer closure_that_holds(std::uintptr_t address, std::uintptr_t near) noexcept;
+  [[nodiscard]] tasks::held_pointer closure_that_holds(std::uintptr_t address, std::uintptr_t near) noexcept;
 
  private:
-  void make_deque(bool near_apart);
+  void make_deque(std::size_t nodes);
 
   worker_parts parts_{};
-  std::unique_ptr<deque> deque_;
+  std::unique_ptr<deque::deque> deque_;
   scheduler* sched_ = nullptr;
   statistics counts_;
-  deque::counters shown_before_;                        // at the last reset
+  deque::deque::counters shown_before_;                 // at the last reset
   const volatile std::uint64_t* usual_bell_ = nullptr;  // what forks of tasks look at
 
   // Each knows those above it.
-  fences fences_;
-  task_thread thread_;
-  poller poller_;
-  scopes scopes_;
-  shared_objects objects_;
-  failures failures_{objects_};
-  records records_{objects_, failures_};
-  region region_{objects_, scopes_, counts_};
-  publisher publisher_{records_, scopes_, fences_, thread_};
+  tasks::fences fences_;
+  tasks::task_thread thread_;
+  tasks::poller poller_;
+  tasks::scopes scopes_;
+  tasks::shared_objects objects_;
+  tasks::failures failures_{objects_};
+  tasks::records records_{objects_, failures_};
+  tasks::region region_{objects_, scopes_, counts_};
+  tasks::publisher publisher_{records_, scopes_, fences_, thread_};
   tasks::joins joins_{records_, failures_, objects_, fences_, thread_, poller_};
-  task_results results_{failures_, joins_, fences_};
+  tasks::task_results results_{failures_, joins_, fences_};
   tasks::futures futures_{records_, failures_, joins_, thread_};
-  finish_counts finishes_{objects_, failures_, scopes_, fences_, joins_, thread_};
-  standstill still_;
+  tasks::finish_counts finishes_{objects_, failures_, scopes_, fences_, joins_, thread_};
+  tasks::standstill still_;
   outstanding outstanding_{still_, counts_};
   sights sights_;
-  thief thief_{objects_, fences_, region_, sights_, still_, counts_};
-  presence presence_{thread_, fences_, poller_, sights_, thief_};
-  idler idler_{objects_, fences_, thief_, still_, presence_.ready()};
+  sleepers sleepers_;
+  thief thief_{objects_, fences_, region_, sights_, still_, counts_, sleepers_};
+  presence presence_{thread_, fences_, poller_, sights_, thief_, sleepers_};
+  idler idler_{objects_, fences_, thief_, still_, presence_.ready(), sleepers_};
   services services_{.net = nullptr,
                      .work = nullptr,
                      .parts = parts_,
@@ -150,4 +152,4 @@ class worker {
 /// The worker of this process.
 worker& this_worker() noexcept;
 
-}  // namespace tobi::tasks
+}  // namespace tobi::sched

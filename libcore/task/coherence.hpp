@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace tobi::base {
+namespace tobi::tasks {
 
 class coherence {
  public:
@@ -31,4 +31,4 @@ class coherence {
   virtual void nothing_held(const char* where) noexcept = 0;
 };
 
-}  // namespace tobi::base
+}  // namespace tobi::tasks

@@ -6,7 +6,7 @@
 
 #include "arch/cpu.hpp"
 
-namespace tobi::base {
+namespace tobi::tasks {
 
 // A visit takes microseconds, but the visitor may have lost its core, perhaps to us.
 void door::wait_for_visitor() noexcept {
@@ -24,4 +24,4 @@ void door::wait_for_visitor() noexcept {
   }
 }
 
-}  // namespace tobi::base
+}  // namespace tobi::tasks

@@ -15,7 +15,7 @@
 
 #include "arch/heavy_fence.hpp"
 
-namespace tobi::base {
+namespace tobi::tasks {
 
 class door {
  public:
@@ -66,4 +66,4 @@ class indoors {
   bool was_;
 };
 
-}  // namespace tobi::base
+}  // namespace tobi::tasks

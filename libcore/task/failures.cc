@@ -47,13 +47,13 @@ std::uint64_t failures::keep() noexcept {
   return net_->here(kept).word;
 }
 
-failure failures::read(location where) {
+failure failures::read(net::location where) {
   failure what;
   net_->get(where, &what, sizeof what);
   return what;
 }
 
-failure failures::take(location where) {
+failure failures::take(net::location where) {
   const failure what = read(where);
   objects_.free(where);
   return what;

@@ -17,22 +17,22 @@ namespace tobi::tasks {
 class failures {
  public:
   explicit failures(shared_objects& objects) noexcept : objects_(objects) {}
-  void start(fabric& net) noexcept { net_ = &net; }
+  void start(net::fabric& net) noexcept { net_ = &net; }
   void stop() noexcept { net_ = nullptr; }
 
   /// In a catch clause: keeps the exception as an object of this worker's heap, and returns its location. Ends the job
   /// where there is no room.
   [[nodiscard]] std::uint64_t keep() noexcept;
   /// What was kept at WHERE.
-  [[nodiscard]] failure read(location where);
+  [[nodiscard]] failure read(net::location where);
   /// The same, and frees it.
-  [[nodiscard]] failure take(location where);
+  [[nodiscard]] failure take(net::location where);
   /// In a catch clause: throws the exception as task_error. Callable where there is no runtime.
   [[noreturn]] void rethrow() const;
 
  private:
   shared_objects& objects_;
-  fabric* net_ = nullptr;
+  net::fabric* net_ = nullptr;
 };
 
 }  // namespace tobi::tasks

@@ -13,7 +13,7 @@ namespace tobi::tasks {
 class fences {
  public:
   /// MEMORY outlives its use; null: there is no global memory.
-  void start(base::coherence* memory) noexcept { memory_ = memory; }
+  void start(coherence* memory) noexcept { memory_ = memory; }
 
   [[nodiscard]] bool used() const noexcept { return memory_ != nullptr && memory_->used; }
   /// All that this worker has written is at its home when this returns.
@@ -51,7 +51,7 @@ class fences {
   }
 
  private:
-  base::coherence* memory_ = nullptr;
+  coherence* memory_ = nullptr;
 };
 
 }  // namespace tobi::tasks

@@ -20,8 +20,8 @@ struct finish_object {
   std::uint64_t failures;  // the last one's location; they form a list
 };
 
-location strands_of(std::uint64_t finish) noexcept {
-  const location at{finish};
+net::location strands_of(std::uint64_t finish) noexcept {
+  const net::location at{finish};
   return {at.rank(), at.offset() + offsetof(finish_object, strands)};
 }
 
@@ -67,18 +67,18 @@ void finish_counts::close(const detail::scope_marker& marker) noexcept {
 }
 
 void finish_counts::async_parted(std::uint64_t& handle_record, std::uint64_t finish) noexcept {
-  fabric& net = *net_;
+  net::fabric& net = *net_;
   const std::uint64_t child = handle_record;
   handle_record = 0;
   net.fetch_add(strands_of(finish), 1);
-  if (net.compare_swap(location{child}, 0, finish | waiter_is_finish) == 0) return;
+  if (net.compare_swap(net::location{child}, 0, finish | waiter_is_finish) == 0) return;
   // It has ended already, here or elsewhere. Our own strand is still counted, so this does not come to 0.
   net.fetch_add(strands_of(finish), one_elsewhere - 1);
-  objects_.free(location{child});
+  objects_.free(net::location{child});
 }
 
 void finish_counts::strand_ended(std::uint64_t finish) noexcept {
-  const bool here = net_->is_local(location{finish});
+  const bool here = net_->is_local(net::location{finish});
   // SC'23, figure 5: Release #2. The finish's body may be elsewhere; a body that is tied to this worker is not.
   if (fences_.used() && (sched_->moves_tasks() || !here)) fences_.release();
   const std::uint64_t before = net_->fetch_add(strands_of(finish), (here ? 0 : one_elsewhere) - 1);
@@ -87,10 +87,10 @@ void finish_counts::strand_ended(std::uint64_t finish) noexcept {
 }
 
 void finish_counts::fail(std::uint64_t finish) noexcept {
-  const location at{finish & ~detail::async_counted};
-  const location word{at.rank(), at.offset() + offsetof(finish_object, failures)};
+  const net::location at{finish & ~detail::async_counted};
+  const net::location word{at.rank(), at.offset() + offsetof(finish_object, failures)};
   const std::uint64_t kept = failures_.keep();
-  auto* mine = static_cast<failure*>(net_->local(location{kept}));
+  auto* mine = static_cast<failure*>(net_->local(net::location{kept}));
   std::uint64_t seen = 0;
   for (;;) {
     mine->next = seen;
@@ -103,10 +103,10 @@ void finish_counts::fail(std::uint64_t finish) noexcept {
 void finish_counts::end(detail::scope_marker& marker) {
   const std::uint64_t finish = marker.finish;
   close(marker);
-  const location at{finish};
+  const net::location at{finish};
   // At 1 there is no strand but ours, and none that could make one: no atomic is needed to find that.
   const auto alone = [this, at] {
-    fabric& net = *net_;
+    net::fabric& net = *net_;
     return net.is_local(at) &&
            std::atomic_ref(static_cast<finish_object*>(net.local(at))->strands).load(std::memory_order_acquire) %
                    one_elsewhere ==
@@ -129,7 +129,7 @@ void finish_counts::throw_all(std::uint64_t first) {
   std::uint64_t count = 0;
   std::string text;
   for (std::uint64_t next = first; next != 0;) {
-    const location where{next};
+    const net::location where{next};
     failure one;
     net_->get(where, &one, sizeof one);
     objects_.free(where);

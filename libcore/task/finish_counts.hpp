@@ -36,7 +36,7 @@ class finish_counts {
   finish_counts(shared_objects& objects, failures& failed, scopes& governing, const fences& memory, joins& waiting,
                 const task_thread& thread) noexcept
       : objects_(objects), failures_(failed), scopes_(governing), fences_(memory), joins_(waiting), thread_(thread) {}
-  void start(fabric& net, deque& work, const scheduling& sched) noexcept {
+  void start(net::fabric& net, deque::deque& work, const scheduling& sched) noexcept {
     net_ = &net;
     deque_ = &work;
     sched_ = &sched;
@@ -66,8 +66,8 @@ class finish_counts {
   const fences& fences_;
   joins& joins_;
   const task_thread& thread_;
-  fabric* net_ = nullptr;
-  deque* deque_ = nullptr;
+  net::fabric* net_ = nullptr;
+  deque::deque* deque_ = nullptr;
   const scheduling* sched_ = nullptr;
 };
 

@@ -20,7 +20,7 @@ std::uint32_t serial_of(future_name which) noexcept { return static_cast<std::ui
 
 std::string name_of(future_name which) {
   return "the future #" + std::to_string(serial_of(which)) + " of rank " +
-         std::to_string(location{which.record}.rank());
+         std::to_string(net::location{which.record}.rank());
 }
 
 void must_be_made(future_name which, const char* what) {
@@ -70,7 +70,7 @@ future_name futures::create(std::uint32_t consumers, bool promise) noexcept {
                 base::exit_usage);
   }
   const std::uint64_t made = records_.need();
-  auto* fresh = static_cast<record*>(net_->local(location{made}));
+  auto* fresh = static_cast<record*>(net_->local(net::location{made}));
   if (++last_serial_ == 0) ++last_serial_;
   fresh->shares = std::uint64_t{consumers} * one_claim + consumers;
   fresh->status = promise ? record_status::promised : record_status::spawned;
@@ -84,7 +84,7 @@ future_name futures::create(std::uint32_t consumers, bool promise) noexcept {
 // The number is there from the record's making on, and its completion writes the same one.
 void futures::must_be_unset(future_name which) {
   record seen;
-  net_->get(location{which.record}, &seen, sizeof seen);
+  net_->get(net::location{which.record}, &seen, sizeof seen);
   if (is_done(seen.word) || seen.serial != serial_of(which)) {
     base::fatal(name_of(which) + " is set twice: a promise is set once, by one task.");
   }

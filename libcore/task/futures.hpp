@@ -20,7 +20,7 @@ class futures {
  public:
   futures(records& all, failures& failed, joins& waiting, const task_thread& thread) noexcept
       : records_(all), failures_(failed), joins_(waiting), thread_(thread) {}
-  void start(fabric& net, deque& work, scheduling& sched) noexcept {
+  void start(net::fabric& net, deque::deque& work, scheduling& sched) noexcept {
     net_ = &net;
     deque_ = &work;
     sched_ = &sched;
@@ -44,8 +44,8 @@ class futures {
   failures& failures_;
   joins& joins_;
   const task_thread& thread_;
-  fabric* net_ = nullptr;
-  deque* deque_ = nullptr;
+  net::fabric* net_ = nullptr;
+  deque::deque* deque_ = nullptr;
   scheduling* sched_ = nullptr;
   std::uint32_t last_serial_ = 0;       // of a future made here
   std::vector<std::uint64_t> to_free_;  // futures that last until the end of the run

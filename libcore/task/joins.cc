@@ -22,7 +22,7 @@ void joins::join(std::uint64_t& handle_record, void* result, std::uint32_t bytes
   const std::uint64_t where = handle_record;
   if ((where & failure_tag) != 0) {
     handle_record = 0;
-    throw_task_error(failures_.take(location{where & ~location_tags}));
+    throw_task_error(failures_.take(net::location{where & ~deque::location_tags}));
   }
   record copy;
   wait_for(where, copy);
@@ -36,7 +36,7 @@ void joins::abandon(std::uint64_t& handle_record) noexcept {
   const std::uint64_t where = handle_record;
   handle_record = 0;
   if ((where & failure_tag) != 0) {
-    objects_.free(location{where & ~location_tags});
+    objects_.free(net::location{where & ~deque::location_tags});
     return;
   }
   record copy;
@@ -47,7 +47,7 @@ void joins::abandon(std::uint64_t& handle_record) noexcept {
 // The child's side: DIE of CLUSTER 2022, figures 3 and 4. The scheduler says how it gets there.
 void joins::complete(std::uint64_t where, record_status status, const void* value, std::uint32_t bytes,
                      std::uint32_t serial) noexcept {
-  const location at{where};
+  const net::location at{where};
   // SC'23, figure 5: Release #2. The joiner may be elsewhere; a task that is tied to this worker is not.
   const bool joined_here = !sched_->moves_tasks() && serial == 0 && net_->is_local(at);
   if (!joined_here) fences_.release();

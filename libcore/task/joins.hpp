@@ -25,7 +25,7 @@ class joins {
   joins(records& all, failures& failed, shared_objects& objects, const fences& memory, const task_thread& thread,
         poller& mover) noexcept
       : records_(all), failures_(failed), objects_(objects), fences_(memory), thread_(thread), poller_(mover) {}
-  void start(fabric& net, scheduling& sched) noexcept {
+  void start(net::fabric& net, scheduling& sched) noexcept {
     net_ = &net;
     sched_ = &sched;
   }
@@ -56,7 +56,7 @@ class joins {
   const fences& fences_;
   const task_thread& thread_;
   poller& poller_;
-  fabric* net_ = nullptr;
+  net::fabric* net_ = nullptr;
   scheduling* sched_ = nullptr;
 };
 

@@ -12,7 +12,7 @@
 
 namespace tobi::tasks {
 
-class publisher final : public record_source {
+class publisher final : public deque::record_source {
  public:
   publisher(records& made, const scopes& governing, const fences& memory, const task_thread& thread) noexcept
       : records_(made), scopes_(governing), fences_(memory), thread_(thread) {}

@@ -50,7 +50,7 @@ bool is_written(const record& read) noexcept {
   return true;
 }
 
-bool read_if_done(fabric& net, location where, record& into) {
+bool read_if_done(net::fabric& net, net::location where, record& into) {
   if (net.is_local(where)) {
     auto* here = static_cast<record*>(net.local(where));
     // Acquire: what the record says is behind its word, in the order of the completion's chain or of its release.
@@ -64,7 +64,7 @@ bool read_if_done(fabric& net, location where, record& into) {
   return true;
 }
 
-void read_what_is_left(fabric& net, location where, record& into) {
+void read_what_is_left(net::fabric& net, net::location where, record& into) {
   if (is_written(into)) return;
   net.get(where, &into, sizeof into);
   TOBI_ASSERT(is_written(into), "a worker that has seen a record done reads the rest of it after that");

@@ -32,13 +32,17 @@
 #include "libcore/deque/image.hpp"
 #include "libcore/net/location.hpp"
 
+namespace tobi::net {
+class fabric;
+}
+
 namespace tobi::tasks {
 
 inline constexpr std::uint64_t record_done = 1;  // what a completion adds
 inline constexpr std::uint64_t completions = 3;  // where it is counted
 inline constexpr std::uint64_t waiter_is_finish =
     8;  // tag on a location: not a task waits but a finish (finish_counts.hpp)
-static_assert((completions & one_tree) == 0 && (waiter_is_finish & one_tree) == 0);
+static_assert((completions & deque::one_tree) == 0 && (waiter_is_finish & deque::one_tree) == 0);
 
 [[nodiscard]] constexpr bool is_done(std::uint64_t word) noexcept { return (word & completions) != 0; }
 
@@ -65,15 +69,15 @@ struct record {
     by_low = static_cast<std::uint16_t>(rank);
   }
   /// Of a large result or a failure: the object that it lies in.
-  [[nodiscard]] location elsewhere() const noexcept {
-    location where;
+  [[nodiscard]] net::location elsewhere() const noexcept {
+    net::location where;
     std::memcpy(&where.word, value, sizeof where.word);
     return where;
   }
-  void set_elsewhere(location where) noexcept { std::memcpy(value, &where.word, sizeof where.word); }
+  void set_elsewhere(net::location where) noexcept { std::memcpy(value, &where.word, sizeof where.word); }
 };
 static_assert(sizeof(record) == 64);
-static_assert(location::rank_bits <= 20, "what by() holds");
+static_assert(net::location::rank_bits <= 20, "what by() holds");
 
 // A worker that looks at a record from afar gets all of it at once. A device may read the words of one get, or two gets
 // of one chain, in any order, so a word that says done may come with a value from before. The record itself says
@@ -91,12 +95,11 @@ void seal(record& made) noexcept;
 /// Whether what was READ is what a completion has written, all of it.
 [[nodiscard]] bool is_written(const record& read) noexcept;
 
-class fabric;
 /// Whether the record at WHERE is done; if so INTO is what it says. One round trip where it lies elsewhere; two when it
 /// is completed at the very moment of the look.
-bool read_if_done(fabric& net, location where, record& into);
+bool read_if_done(net::fabric& net, net::location where, record& into);
 /// INTO was got from WHERE, and its word says done: gets it once more where the rest came too early.
-void read_what_is_left(fabric& net, location where, record& into);
+void read_what_is_left(net::fabric& net, net::location where, record& into);
 inline constexpr std::uint64_t one_claim = std::uint64_t{1} << 32;
 
 /// "the promise #3 of rank 0, which nobody has set": a record that RANK made, for messages about what waits for it.

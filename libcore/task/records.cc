@@ -33,7 +33,7 @@ record records::compose(record_status status, const void* value, std::uint32_t b
 }
 
 // CLUSTER 2022, figure 3, lines 5 and 6.
-void records::put_done(location where, record& made) noexcept {
+void records::put_done(net::location where, record& made) noexcept {
   seal(made);
   if (net_->is_local(where)) {
     auto* here = static_cast<record*>(net_->local(where));
@@ -52,7 +52,7 @@ void records::put_done(location where, record& made) noexcept {
 }
 
 // CLUSTER 2022, figure 4, DIE, lines 27 to 40: one atomic, whether or not somebody waits.
-std::uint64_t records::add_done(location where, record& made) noexcept {
+std::uint64_t records::add_done(net::location where, record& made) noexcept {
   seal(made);
   if (net_->is_local(where)) {
     fill_record(*static_cast<record*>(net_->local(where)), made);
@@ -72,8 +72,8 @@ std::uint64_t records::add_done(location where, record& made) noexcept {
 // The two are under way together, in whatever order they are executed: a record that is not done has nothing in it to
 // be read but its serial number, which was there before the claim, and is looked at again after the wait.
 bool records::look(std::uint64_t where, std::uint64_t& shares, record& copy) {
-  const location at{where};
-  const location shares_at{at.rank(), at.offset() + offsetof(record, shares)};
+  const net::location at{where};
+  const net::location shares_at{at.rank(), at.offset() + offsetof(record, shares)};
   if (net_->is_local(at)) {
     shares = net_->fetch_add(shares_at, ~one_claim + 1);
     const bool done = finished(where, copy);
@@ -95,7 +95,7 @@ bool records::look(std::uint64_t where, std::uint64_t& shares, record& copy) {
 // Nothing of it changes any more but the count of readings that are to come, which only falls, and a worker that knows
 // that it is done has learned it after the completion. So the words of one get may come in any order.
 void records::read_done(std::uint64_t where, record& copy) {
-  net_->get(location{where}, &copy, sizeof copy);
+  net_->get(net::location{where}, &copy, sizeof copy);
   TOBI_ASSERT(is_done(copy.word) && is_written(copy), "a waiter is resumed only when its record is done");
 }
 
@@ -111,11 +111,11 @@ void records::take_result(const record& copy, void* result, std::uint32_t bytes)
 void records::consume(std::uint64_t where, const record& copy) noexcept {
   if (copy.readings() == 0) return;
   if (copy.readings() > 1) {
-    const location shares{location{where}.rank(), location{where}.offset() + offsetof(record, shares)};
+    const net::location shares{net::location{where}.rank(), net::location{where}.offset() + offsetof(record, shares)};
     if ((net_->fetch_add(shares, ~std::uint64_t{0}) & 0xffffffffu) != 1) return;
   }
   if (copy.status != record_status::value) objects_.free(copy.elsewhere());
-  objects_.free(location{where});
+  objects_.free(net::location{where});
 }
 
 void records::throw_failure(std::uint64_t where, const record& copy) {

@@ -16,7 +16,7 @@ namespace tobi::tasks {
 class records {
  public:
   records(shared_objects& objects, failures& failed) noexcept : objects_(objects), failures_(failed) {}
-  void start(fabric& net) noexcept { net_ = &net; }
+  void start(net::fabric& net) noexcept { net_ = &net; }
 
   /// The location word of a fresh record, or 0 where the heap is exhausted.
   std::uint64_t make() noexcept {
@@ -26,19 +26,21 @@ class records {
   /// The same; ends the job instead.
   std::uint64_t need() { return made_in(objects_.need(sizeof(record), "for a join record")); }
   /// Of this worker, and nobody has seen it.
-  void drop(std::uint64_t where) noexcept { objects_.free_own(location{where}); }
+  void drop(std::uint64_t where) noexcept { objects_.free_own(net::location{where}); }
 
   // --- for the completer -----------------------------------------------------------------------------
   /// What a record says when it is done with the BYTES at VALUE. SERIAL: of a future, else 0.
   [[nodiscard]] record compose(record_status status, const void* value, std::uint32_t bytes, std::uint32_t serial);
   /// Makes the record at WHERE done, where nobody waits in it: MADE is what it says behind its first two words.
-  void put_done(location where, record& made) noexcept;
+  void put_done(net::location where, record& made) noexcept;
   /// The same where somebody may wait: returns what the record's word was before.
-  [[nodiscard]] std::uint64_t add_done(location where, record& made) noexcept;
+  [[nodiscard]] std::uint64_t add_done(net::location where, record& made) noexcept;
 
   // --- for joiners --------------------------------------------------------------------------------------
   /// Whether the record at WHERE is done; if so COPY is what it says.
-  [[nodiscard]] bool finished(std::uint64_t where, record& copy) { return read_if_done(*net_, location{where}, copy); }
+  [[nodiscard]] bool finished(std::uint64_t where, record& copy) {
+    return read_if_done(*net_, net::location{where}, copy);
+  }
   /// A claim of a future, and the same as finished(). SHARES is what they were before.
   [[nodiscard]] bool look(std::uint64_t where, std::uint64_t& shares, record& copy);
   /// What a record says that is known to be done.
@@ -55,7 +57,7 @@ class records {
 
   shared_objects& objects_;
   failures& failures_;
-  fabric* net_ = nullptr;
+  net::fabric* net_ = nullptr;
 };
 
 }  // namespace tobi::tasks

@@ -12,7 +12,7 @@
 
 namespace tobi::tasks {
 
-void region::start(fabric& net, std::byte* low, std::byte* high, image_room& images) noexcept {
+void region::start(net::fabric& net, std::byte* low, std::byte* high, deque::image_room& images) noexcept {
   net_ = &net;
   low_ = reinterpret_cast<std::uintptr_t>(low);
   high_ = reinterpret_cast<std::uintptr_t>(high);
@@ -29,16 +29,17 @@ std::uintptr_t region::place_root(const void* argument, std::size_t argument_byt
 
 std::uint64_t region::evacuate(std::uintptr_t sp, std::uintptr_t base, std::uint64_t die_record,
                                std::uint64_t waiting_for) {
-  auto* saved = static_cast<image*>(objects_.need(sizeof(image) + (base - sp), "to evacuate a stack", base - sp));
+  auto* saved =
+      static_cast<deque::image*>(objects_.need(sizeof(deque::image) + (base - sp), "to evacuate a stack", base - sp));
   const std::uint64_t where = net_->here(saved).word;
-  *saved = image{sp, base - sp, die_record, waiting_for, scopes_.at(sp), image_mark ^ where, {}};
+  *saved = deque::image{sp, base - sp, die_record, waiting_for, scopes_.at(sp), deque::image_mark ^ where, {}};
   std::memcpy(saved + 1, reinterpret_cast<const void*>(sp), base - sp);
   ++counts_.evacuations;
   counts_.evacuated_bytes += base - sp;
   return where;
 }
 
-std::uintptr_t region::restore(location where, const image& head) {
+std::uintptr_t region::restore(net::location where, const deque::image& head) {
   scopes_.entered(head.finish);
   const std::uintptr_t base = head.sp + head.bytes;
   trap_.open(base);

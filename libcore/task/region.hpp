@@ -25,13 +25,13 @@ class region {
  public:
   region(shared_objects& objects, scopes& governing, statistics& counts) noexcept
       : objects_(objects), scopes_(governing), counts_(counts) {}
-  void start(fabric& net, std::byte* low, std::byte* high, image_room& images) noexcept;
+  void start(net::fabric& net, std::byte* low, std::byte* high, deque::image_room& images) noexcept;
 
   [[nodiscard]] std::uintptr_t low() const noexcept { return low_; }
   [[nodiscard]] std::uintptr_t high() const noexcept { return high_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return high_ - low_; }
   /// Where a thief may have an image brought along with its claim.
-  [[nodiscard]] incoming_image& incoming() noexcept { return incoming_; }
+  [[nodiscard]] deque::incoming_image& incoming() noexcept { return incoming_; }
 
   /// The root's argument, in the root's own frames, so that it moves with the root. Returns where it lies.
   std::uintptr_t place_root(const void* argument, std::size_t argument_bytes) noexcept;
@@ -39,9 +39,9 @@ class region {
   /// this worker's heap. Returns its location.
   std::uint64_t evacuate(std::uintptr_t sp, std::uintptr_t base, std::uint64_t die_record, std::uint64_t waiting_for);
   /// The head of the image at WHERE, which is this worker's alone.
-  [[nodiscard]] image head(location where) { return incoming_.head(where); }
+  [[nodiscard]] deque::image head(net::location where) { return incoming_.head(where); }
   /// Then its frames, to where they were; the image is freed. Returns their base.
-  std::uintptr_t restore(location where, const image& head);
+  std::uintptr_t restore(net::location where, const deque::image& head);
 
   /// The frames that begin at BASE have come without those of the parent.
   void cut_from_parent(std::uintptr_t base) const noexcept {
@@ -61,10 +61,10 @@ class region {
   shared_objects& objects_;
   scopes& scopes_;
   statistics& counts_;
-  fabric* net_ = nullptr;
+  net::fabric* net_ = nullptr;
   std::uintptr_t low_ = 0;
   std::uintptr_t high_ = 0;
-  incoming_image incoming_;
+  deque::incoming_image incoming_;
   stack_trap trap_;
 };
 

@@ -27,7 +27,7 @@ class scheduling {
   /// another process.
   virtual void wait(std::uint64_t where, record& copy) = 0;
   /// Makes the record at WHERE done, with what MADE says behind its first two words.
-  virtual void conclude(location where, record& made) noexcept = 0;
+  virtual void conclude(net::location where, record& made) noexcept = 0;
   /// The running task has awakened others and goes on: thieves may take them.
   virtual void show_awakened() noexcept = 0;
 };

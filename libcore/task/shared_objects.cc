@@ -17,13 +17,13 @@ void* shared_objects::need(std::size_t bytes, const char* what, std::size_t said
   return fresh;
 }
 
-void shared_objects::free(location where) noexcept {
+void shared_objects::free(net::location where) noexcept {
   if (net_->is_local(where)) {
     free_own(where);
   } else if (incoming_ != nullptr) {
     incoming_->free(where);
   } else {
-    free_remote(*net_, where);
+    net::free_remote(*net_, where);
   }
 }
 

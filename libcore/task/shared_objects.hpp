@@ -14,7 +14,7 @@ namespace tobi::tasks {
 class shared_objects {
  public:
   /// INCOMING: the queue of frees that local collection has replaced; null: there is none.
-  void start(fabric& net, alloc::remote_objects& own, incoming_frees* incoming) noexcept {
+  void start(net::fabric& net, alloc::remote_objects& own, net::incoming_frees* incoming) noexcept {
     net_ = &net;
     own_ = &own;
     incoming_ = incoming;
@@ -26,18 +26,18 @@ class shared_objects {
   /// BYTES, or null: see remote_objects.
   [[nodiscard]] void* try_allocate(std::size_t bytes) noexcept { return own_->try_allocate(bytes); }
   /// Frees an object of any worker.
-  void free(location where) noexcept;
+  void free(net::location where) noexcept;
   /// Frees an object of this worker.
-  void free_own(location where) noexcept { own_->free_local(net_->local(where)); }
+  void free_own(net::location where) noexcept { own_->free_local(net_->local(where)); }
   /// Frees what others have put into the queue.
   void collect() noexcept {
     if (incoming_ != nullptr) incoming_->collect();
   }
 
  private:
-  fabric* net_ = nullptr;
+  net::fabric* net_ = nullptr;
   alloc::remote_objects* own_ = nullptr;
-  incoming_frees* incoming_ = nullptr;
+  net::incoming_frees* incoming_ = nullptr;
 };
 
 }  // namespace tobi::tasks

@@ -22,7 +22,7 @@ constexpr std::size_t kinds_at_most = 4;            // kinds of records in one w
 
 void add(std::uint64_t& word, std::uint64_t n) noexcept {
   // One writer. Release: the words are seen to change in the order in which they do.
-  atomic(word).store(word + n, std::memory_order_release);
+  deque::atomic(word).store(word + n, std::memory_order_release);
 }
 
 std::string counted(std::uint64_t n, const char* one, const char* many) {
@@ -31,7 +31,7 @@ std::string counted(std::uint64_t n, const char* one, const char* many) {
 
 }  // namespace
 
-void standstill::start(fabric& net, idle_board& board, alloc::remote_objects& objects, const tied_tasks* tied) {
+void standstill::start(net::fabric& net, idle_board& board, alloc::remote_objects& objects, const tied_tasks* tied) {
   net_ = &net;
   board_ = &board;
   objects_ = &objects;
@@ -48,7 +48,7 @@ void standstill::leave() noexcept {
 }
 
 void standstill::mark(std::uint64_t given) noexcept {
-  atomic(board_->given).store(given, std::memory_order_release);
+  deque::atomic(board_->given).store(given, std::memory_order_release);
   add(board_->state, 1);
   still_ = true;
 }
@@ -82,11 +82,11 @@ bool standstill::round(reading& seen) {
     seen.suspended += b.suspended;
     seen.passes.push_back(b.state == 0 ? ~std::uint64_t{0} : b.passes);
   }
-  return (seen.differences & index_mask) == 0;  // what deques count is modulo 2^24
+  return (seen.differences & deque::index_mask) == 0;  // what deques count is modulo 2^24
 }
 
 void standstill::watch(std::uint64_t now) noexcept {
-  if (atomic(board_->report).load(std::memory_order_acquire) != board_->reported) {
+  if (deque::atomic(board_->report).load(std::memory_order_acquire) != board_->reported) {
     say_what_waits();
     add(board_->reported, 1);
   }
@@ -122,9 +122,9 @@ void standstill::say_what_waits() {
   std::map<std::uint64_t, std::uint64_t> waiting;
   std::uint64_t tasks = 0;
   objects_->for_each([&](const void* object, std::size_t bytes) {
-    if (bytes < sizeof(image)) return;
-    const auto* head = static_cast<const image*>(object);
-    if (head->mark != (image_mark ^ net_->here(object).word) || head->waiting_for == 0) return;
+    if (bytes < sizeof(deque::image)) return;
+    const auto* head = static_cast<const deque::image*>(object);
+    if (head->mark != (deque::image_mark ^ net_->here(object).word) || head->waiting_for == 0) return;
     ++waiting[head->waiting_for];
     ++tasks;
   });
@@ -141,8 +141,9 @@ void standstill::say_what_waits() {
       break;
     }
     record waited_for;
-    net_->get(location{where}, &waited_for, sizeof waited_for);
-    text += (named == 0 ? " " : ", ") + std::to_string(count) + " for " + describe(waited_for, location{where}.rank());
+    net_->get(net::location{where}, &waited_for, sizeof waited_for);
+    text +=
+        (named == 0 ? " " : ", ") + std::to_string(count) + " for " + describe(waited_for, net::location{where}.rank());
     ++named;
   }
   base::log(base::log_level::error, text + ".");

@@ -62,7 +62,7 @@ class tied_tasks {
 class standstill {
  public:
   /// TIED: null where no tasks run.
-  void start(fabric& net, idle_board& board, alloc::remote_objects& objects, const tied_tasks* tied);
+  void start(net::fabric& net, idle_board& board, alloc::remote_objects& objects, const tied_tasks* tied);
 
   /// This worker has something to run, or leaves the run. Before it counts or runs it.
   void moves() noexcept {
@@ -109,7 +109,7 @@ class standstill {
   void say_what_waits();
   [[noreturn]] void end(std::uint64_t suspended);
 
-  fabric* net_ = nullptr;
+  net::fabric* net_ = nullptr;
   idle_board* board_ = nullptr;
   alloc::remote_objects* objects_ = nullptr;
   const tied_tasks* tied_ = nullptr;

@@ -21,7 +21,7 @@ class task_results {
  public:
   task_results(failures& failed, joins& completing, const fences& memory) noexcept
       : failures_(failed), joins_(completing), fences_(memory) {}
-  void start(deque& work, const scheduling& sched) noexcept {
+  void start(deque::deque& work, const scheduling& sched) noexcept {
     deque_ = &work;
     sched_ = &sched;
   }
@@ -44,7 +44,7 @@ class task_results {
   failures& failures_;
   joins& joins_;
   const fences& fences_;
-  deque* deque_ = nullptr;
+  deque::deque* deque_ = nullptr;
   const scheduling* sched_ = nullptr;
   std::uint64_t failure_ = 0;
   std::vector<std::byte> large_;

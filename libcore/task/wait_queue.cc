@@ -14,7 +14,7 @@ using transports::op;
 namespace {
 
 // Where a record's word can be read by a load, or null.
-std::uint64_t* in_reach(fabric& net, location where) {
+std::uint64_t* in_reach(net::fabric& net, net::location where) {
   if (net.is_local(where)) return static_cast<std::uint64_t*>(net.local(where));
   std::byte* heap = net.mapped(where.rank());
   return heap == nullptr ? nullptr : reinterpret_cast<std::uint64_t*>(heap + where.offset());
@@ -22,8 +22,8 @@ std::uint64_t* in_reach(fabric& net, location where) {
 
 }  // namespace
 
-void wait_queue::push(fabric& net, const waiting& one) {
-  (in_reach(net, location{one.record}) != nullptr ? near_ : far_).push_back(one);
+void wait_queue::push(net::fabric& net, const waiting& one) {
+  (in_reach(net, net::location{one.record}) != nullptr ? near_ : far_).push_back(one);
 }
 
 bool wait_queue::take_done(waiting& found) {
@@ -34,13 +34,13 @@ bool wait_queue::take_done(waiting& found) {
 }
 
 // The oldest first, which go to the end when they must wait on.
-bool wait_queue::take_near(fabric& net, std::uint64_t still, waiting& found) {
+bool wait_queue::take_near(net::fabric& net, std::uint64_t still, waiting& found) {
   if (take_done(found)) return true;
   for (std::size_t left = std::min(near_.size(), loads); left != 0; --left) {
     waiting one = near_.front();
     near_.pop_front();
     // Acquire: what the record says is read behind its word.
-    if (is_done(std::atomic_ref(*in_reach(net, location{one.record})).load(std::memory_order_acquire))) {
+    if (is_done(std::atomic_ref(*in_reach(net, net::location{one.record})).load(std::memory_order_acquire))) {
       done_.push_back(one);
       continue;
     }
@@ -50,13 +50,13 @@ bool wait_queue::take_near(fabric& net, std::uint64_t still, waiting& found) {
   return take_done(found);
 }
 
-bool wait_queue::take_far(fabric& net, std::uint64_t still, waiting& found) {
+bool wait_queue::take_far(net::fabric& net, std::uint64_t still, waiting& found) {
   if (take_done(found)) return true;
   const std::size_t n = std::min(far_.size(), gets);
   std::array<std::uint64_t, gets> words{};
   std::array<int, gets> asked{};
   for (std::size_t i = 0; i < n; ++i) {
-    const location at{far_[i].record};
+    const net::location at{far_[i].record};
     const op look = op::get(net.heap(at.rank()), at.offset(), &words[i], 8);
     net.post_apart(at.rank(), {&look, 1});
     asked[i] = at.rank();

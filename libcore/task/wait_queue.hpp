@@ -29,12 +29,12 @@ class wait_queue {
   static constexpr std::size_t loads = 256;
   static constexpr std::size_t gets = 32;
 
-  void push(fabric& net, const waiting& one);
+  void push(net::fabric& net, const waiting& one);
   /// One that can go on, if a look here finds some. STILL is the time from which on those wait that cannot, or 0 where
   /// that does not change.
-  bool take_near(fabric& net, std::uint64_t still, waiting& found);
+  bool take_near(net::fabric& net, std::uint64_t still, waiting& found);
   /// The same for a look elsewhere, which is one round trip to each worker that is asked.
-  bool take_far(fabric& net, std::uint64_t still, waiting& found);
+  bool take_far(net::fabric& net, std::uint64_t still, waiting& found);
 
   [[nodiscard]] std::size_t size() const noexcept { return near_.size() + far_.size() + done_.size(); }
   /// So many turns look at each task once.

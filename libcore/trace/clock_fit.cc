@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tobi::job {
+namespace tobi::trace {
 
 namespace {
 
@@ -52,4 +52,4 @@ double clock_line::to_reference(std::uint64_t ns) const noexcept {
          drift_ * static_cast<double>(difference(ns, at_));
 }
 
-}  // namespace tobi::job
+}  // namespace tobi::trace

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <span>
 
-namespace tobi::job {
+namespace tobi::trace {
 
 /// Sent and received by the reference's clock, stamp by the other's; nanoseconds.
 struct clock_exchange {
@@ -54,4 +54,4 @@ class clock_line {
   std::uint64_t error_ = 0;
 };
 
-}  // namespace tobi::job
+}  // namespace tobi::trace

@@ -9,9 +9,11 @@
 #include "arch/cpu.hpp"
 #include "tobi/statistics.hpp"
 
-namespace tobi::tasks {
-
+namespace tobi::deque {
 class incoming_image;
+}
+
+namespace tobi::trace {
 
 /// A continuation that a thief has brought home: its frames lie at [sp, base) in the thief's own region.
 struct stolen {
@@ -20,9 +22,9 @@ struct stolen {
   int victim = -1;
   bool insists = false;                              // in: the thief has found nothing for long, and calls at once
   std::uint64_t trips_before = 0;                    // round trips made when the victim had been called; 0: it was not
-  std::uint64_t ticket = 0;                          // of the victim's global memory: see base::coherence
+  std::uint64_t ticket = 0;                          // of the victim's global memory: see tasks::coherence
   std::uint64_t list = 0;                            // steal_result::context
-  incoming_image* image = nullptr;                   // the thief's: where the list's first image may be brought at once
+  deque::incoming_image* image = nullptr;            // the thief's: where the list's first image may be brought at once
   std::array<std::uint64_t, steal_phases> cycles{};  // steal_result::taken: by phase, as far as the deque knows
 
   /// The cycles since MARK are PHASE's; returns the next mark.
@@ -36,4 +38,4 @@ struct stolen {
 /// context: not a continuation but a list of suspended tasks that can run (ready.hpp); it is the thief's now.
 enum class steal_result : std::uint8_t { taken, context, empty, lost_race };
 
-}  // namespace tobi::tasks
+}  // namespace tobi::trace

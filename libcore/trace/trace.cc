@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace tobi::tasks {
+namespace tobi::trace {
 
 event_ring::event_ring(std::size_t bytes)
     : capacity_(std::max<std::size_t>(1, bytes / sizeof(event))),
@@ -110,4 +110,4 @@ void tracer::waited(int peer, std::uint64_t begin) noexcept {
   if (!stealing_) add(event_kind::wait, begin, now(), peer);
 }
 
-}  // namespace tobi::tasks
+}  // namespace tobi::trace

@@ -18,7 +18,7 @@
 #include "arch/clock.hpp"
 #include "libcore/trace/steal.hpp"
 
-namespace tobi::tasks {
+namespace tobi::trace {
 
 enum class event_kind : std::uint8_t { run, task, idle, steal, suspend, ready, resume, publish, wait };
 inline constexpr std::size_t event_kinds = 9;
@@ -118,4 +118,4 @@ class tracer {
 /// it across a point where the task can leave.
 inline tracer* tracing = nullptr;
 
-}  // namespace tobi::tasks
+}  // namespace tobi::trace

@@ -7,15 +7,12 @@
 #include <cmath>
 #include <cstdio>
 
-namespace tobi::job {
-
-using tasks::event_kind;
-using tasks::steal_result;
+namespace tobi::trace {
 
 namespace {
 
-constexpr std::array<std::string_view, tasks::event_kinds> kind_names{"run",   "task",   "idle",    "steal", "suspend",
-                                                                      "ready", "resume", "publish", "wait"};
+constexpr std::array<std::string_view, event_kinds> kind_names{"run",   "task",   "idle",    "steal", "suspend",
+                                                               "ready", "resume", "publish", "wait"};
 constexpr std::array<std::string_view, steal_phases> phase_names{"empty_check",    "lock",   "steal",
                                                                  "stack_transfer", "unlock", "resume"};
 
@@ -54,13 +51,13 @@ void quoted(std::string& text, std::string_view words) {
   text += '"';
 }
 
-void rank_facts(std::string& text, std::size_t rank, const trace_rank& r) {
+void rank_facts(std::string& text, int rank, const trace_rank& r) {
   std::array<char, 128> clock{};
   std::snprintf(clock.data(), clock.size(),
                 ",\"clock_offset_ns\":%" PRId64 ",\"clock_drift_ppm\":%.6f,\"clock_error_ns\":%" PRIu64,
                 r.clock.offset_ns(), r.clock.drift_ppm(), r.clock.error_ns());
   text.append("{\"rank\":");
-  number(text, rank);
+  number(text, static_cast<std::uint64_t>(rank));
   field(text, "node", static_cast<std::uint64_t>(r.node));
   field(text, "events", r.events);
   field(text, "lost", r.lost);
@@ -80,6 +77,7 @@ void rank_facts(std::string& text, std::size_t rank, const trace_rank& r) {
 }  // namespace
 
 void trace_encoder::begin() {
+  const auto ranks = static_cast<int>(facts_.ranks.size());
   text_.append("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"format\":\"tobiuo-trace\",\"version\":1");
   field(text_, "workers", facts_.ranks.size());
   text_.append(",\"transport\":");
@@ -89,18 +87,18 @@ void trace_encoder::begin() {
   text_.append(",\"deque\":");
   quoted(text_, facts_.deque);
   text_.append(",\"ranks\":[");
-  for (std::size_t r = 0; r < facts_.ranks.size(); ++r) {
+  for (int r = 0; r < ranks; ++r) {
     if (r != 0) text_ += ',';
     rank_facts(text_, r, facts_.ranks[r]);
   }
   text_.append("]},\"traceEvents\":[");
   int named = -1;
-  for (std::size_t r = 0; r < facts_.ranks.size(); ++r) {
+  for (int r = 0; r < ranks; ++r) {
     const int node = facts_.ranks[r].node;
     const auto meta = [&](std::string_view what) {
       line();
       text_.append("{\"ph\":\"M\",\"pid\":").append(std::to_string(first_process + node));
-      text_.append(",\"tid\":").append(std::to_string(static_cast<int>(r) + first_thread));
+      text_.append(",\"tid\":").append(std::to_string(r + first_thread));
       text_.append(",\"name\":\"").append(what).append("\",\"args\":{");
     };
     if (node > named) {
@@ -121,7 +119,7 @@ void trace_encoder::line() {
 }
 
 double trace_encoder::since_begin(int rank, std::uint64_t ns) const {
-  return facts_.ranks[static_cast<std::size_t>(rank)].clock.to_reference(ns) - static_cast<double>(facts_.begin_ns);
+  return facts_.ranks[rank].clock.to_reference(ns) - static_cast<double>(facts_.begin_ns);
 }
 
 void trace_encoder::open(int rank, std::string_view name, char phase, std::uint64_t ns) {
@@ -129,7 +127,7 @@ void trace_encoder::open(int rank, std::string_view name, char phase, std::uint6
   text_.append("{\"ph\":\"");
   text_ += phase;
   text_.append("\",\"pid\":");
-  number(text_, static_cast<std::uint64_t>(first_process + facts_.ranks[static_cast<std::size_t>(rank)].node));
+  number(text_, static_cast<std::uint64_t>(first_process + facts_.ranks[rank].node));
   field(text_, "tid", static_cast<std::uint64_t>(rank + first_thread));
   text_.append(",\"name\":\"").append(name).append("\",\"ts\":");
   microseconds(text_, since_begin(rank, ns));
@@ -143,7 +141,7 @@ void trace_encoder::slice(int rank, std::string_view name, std::uint64_t begin, 
   microseconds(text_, std::floor(since_begin(rank, end)) - std::floor(since_begin(rank, begin)));
 }
 
-void trace_encoder::event(int rank, const tasks::event& e) {
+void trace_encoder::event(int rank, const trace::event& e) {
   if (e.kind == event_kind::ready || e.kind == event_kind::publish) {
     open(rank, name_of(e.kind), 'i', e.end);  // a worker's moments are in order, also where one was found late
     text_.append(",\"s\":\"t\"");
@@ -200,4 +198,4 @@ void trace_encoder::event(int rank, const tasks::event& e) {
 
 void trace_encoder::end() { text_.append("\n").append(trace_last_line).append("\n"); }
 
-}  // namespace tobi::job
+}  // namespace tobi::trace

@@ -21,16 +21,17 @@
 #include <string_view>
 #include <vector>
 
+#include "libcore/base/per_rank.hpp"
 #include "libcore/trace/clock_fit.hpp"
 #include "libcore/trace/trace.hpp"
 
-namespace tobi::job {
+namespace tobi::trace {
 
 struct trace_rank {
   int node = 0;
   std::uint64_t events = 0;  // in the file
   std::uint64_t lost = 0;    // the oldest, for which the ring had no room
-  tasks::event_totals totals;
+  event_totals totals;
   clock_line clock;
 };
 
@@ -39,7 +40,7 @@ struct trace_facts {
   std::string sched;
   std::string deque;
   std::uint64_t begin_ns = 0;  // of the job, by rank 0's clock
-  std::vector<trace_rank> ranks;
+  base::per_rank<trace_rank> ranks;
 };
 
 /// Appends to TEXT; the caller writes it where it belongs, and clears it, as often as it likes.
@@ -47,7 +48,7 @@ class trace_encoder {
  public:
   trace_encoder(std::string& text, const trace_facts& facts) : text_(text), facts_(facts) {}
   void begin();
-  void event(int rank, const tasks::event& e);
+  void event(int rank, const trace::event& e);
   void end();
 
  private:
@@ -64,4 +65,4 @@ class trace_encoder {
 /// The last line of a file that is whole.
 inline constexpr std::string_view trace_last_line = "]}";
 
-}  // namespace tobi::job
+}  // namespace tobi::trace

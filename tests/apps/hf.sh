@@ -2,18 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # tobi-bench hf: energies are those that are published, and those of a serial program, by each scheme and over each kind of fabric;
 # each task is executed once in each iteration. What an iteration is found to do is in the lines. No time is asserted.
-. "$(dirname "$0")/../harness.inc"
-schemes="steal_all steal steal_retentive plb_central plb_hier ideal fork_join"
-ofi_works=no
-run 20 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm' "$bench" fib --n 5 --workers 2 && ofi_works=yes
+program=hf
+. "$(dirname "$0")/collection.inc"
 
-right() {  # WORDS, then settings and the arguments of hf
-  local words=$1 settings=()
-  shift
-  while [[ $1 == *=* ]]; do settings+=("$1"); shift; done
-  run 100 "${settings[@]}" "$bench" hf "$@" --verify --json
-  all "$words" '[ $status -eq 0 ]' silent 'lines 1' 'says "\"verified\":true"'
-}
 energy() { sed -n 's/.*"energy":\(-[0-9.]*\).*/\1/p' "$out"; }
 near() { awk -v a="$1" -v b="$2" 'BEGIN {d = a - b; exit !(a != "" && d < 3e-6 && d > -3e-6)}'; }
 
@@ -37,28 +28,17 @@ for scheme in $schemes; do
       'says "\"scheme\":\"$scheme\",\"workers\":$workers,\"servers\":0,\"nodes\":1,\"transport\":"' 'says "\"ended\":false"'
   done
   right "$scheme in a crystal" --scheme "$scheme" --layout crystal --atoms 6 --tile 4 --workers 2
-  right "$scheme on two nodes over sim" TOBI_NODES=2 TOBI_TRANSPORT=sim --scheme "$scheme" --atoms 8 --tile 4 --workers 4
-  right "$scheme on two nodes over sim, in caches of 16 blocks" TOBI_NODES=2 TOBI_TRANSPORT=sim TOBI_BLOCK_SIZE=4K \
-    TOBI_SUB_BLOCK_SIZE=1K TOBI_CACHE_SIZE=64K --scheme "$scheme" --atoms 6 --tile 4 --workers 2
-  if [ $ofi_works = yes ]; then
-    right "$scheme on two nodes over libfabric" TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm' \
-      --scheme "$scheme" --atoms 5 --tile 4 --workers 2 --iterations 3
-  else
-    skip "$scheme over libfabric: the provider tcp;ofi_rxm does not work here"
-  fi
+  over_sim "$scheme" 4 --atoms 8 --tile 4
+  over_sim_cached "$scheme" --atoms 6 --tile 4
+  over_ofi 'on two nodes over libfabric' "$scheme" --atoms 5 --tile 4 --workers 2 --iterations 3
   right "$scheme with more workers than tasks" --scheme "$scheme" --molecule h2 --workers 4
   run 60 "$bench" hf --scheme "$scheme" --atoms 4 --workers 2 --iterations 0
   all "$scheme for people, iteration 0 alone" '[ $status -eq 0 ]' silent 'says "^ *0  *[0-9.]*  *[0-9.]*  *[0-9.]*  *[0-9]* "' \
     '! says "^ *1 "' 'says "energy: -"' 'says "utilisation over time"'
 done
 for scheme in $schemes; do
-  if [ $ofi_works = yes ]; then
-    right "$scheme with servers that run no tasks" TOBI_AMO_SERVER=worker TOBI_NODES=2 TOBI_TRANSPORT=ofi \
-      TOBI_OFI_PROVIDER='tcp;ofi_rxm' --scheme "$scheme" --atoms 4 --tile 2 --workers 6 --iterations 2
-    all "$scheme with servers: four workers run tasks, two serve" 'says "\"workers\":4,\"servers\":2,"'
-  else
-    skip "$scheme with servers: the provider tcp;ofi_rxm does not work here"
-  fi
+  over_ofi 'with servers that run no tasks' "$scheme" TOBI_AMO_SERVER=worker --atoms 4 --tile 2 --workers 6 --iterations 2
+  [ $ofi_works = no ] || all "$scheme with servers: four workers run tasks, two serve" 'says "\"workers\":4,\"servers\":2,"'
 done
 run 60 "$bench" hf --atoms 4 --workers 2 --iterations 2 --repeat 2 --json
 all "--repeat 2 has two lines of one energy" '[ $status -eq 0 ]' silent 'lines 2' '[ "$(energy | cut -c 1-12 | sort -u | wc -l)" -eq 1 ]'
@@ -67,7 +47,6 @@ all "--repeat 2 has two lines of one energy" '[ $status -eq 0 ]' silent 'lines 2
 count() {  # FIELD: of all iterations, in order
   tr '{' '\n' <"$out" | sed -n 's/.*"executed":\([0-9]*\),"null":\([0-9]*\).*/\1 \2/p' | cut -d ' ' -f "$1" | tr '\n' ' '
 }
-field() { sed -n "s/.*\"$1\":\([0-9.e+-]*\).*/\1/p" "$out"; }
 for scheme in $schemes; do
   run 60 "$bench" hf --scheme "$scheme" --atoms 12 --tile 6 --workers 2 --iterations 2 --json
   some=$(field non_null_tasks) all_of_them=$(field all_tasks)
@@ -99,12 +78,6 @@ for scheme in plb_central plb_hier; do
   all "$scheme does not steal behind iteration 1" '[ "$(grep -o "\"attempted_steals\":{\"mean\":0.0," "$out" | wc -l)" -eq 4 ]'
 done
 
-refuses() {  # words, arguments
-  w=$1
-  shift
-  run 20 "$bench" hf "$@"
-  all "refused: hf $*" '[ $status -eq 2 ]' '[ "$(wc -l < "$err")" -eq 1 ]' '[ ! -s "$out" ]' 'complains "$w"'
-}
 refuses "--scheme: " --scheme greedy
 refuses "--molecule: " --molecule h3
 refuses "--layout: " --layout star

@@ -56,10 +56,10 @@ for provider in $providers; do
     # The same as tcp;ofi_rxm, found by its short name.
     tcp) row ofi tcp auto auto 2 steal_word $tree; continue ;;
   esac
-  for server in auto inline ${WHOLE:+thread} worker; do
+  for server in native inline ${WHOLE:+thread} worker; do
     row ofi "$provider" $server auto 2 steal_word $tree
-    [ $server = auto ] || [ $server = thread ] && row ofi "$provider" $server thread 2 steal_word $tree
-    [ $server = auto ] || { [ $server = worker ] && [ -n "${WHOLE:-}" ]; } || [ "$each_ms" -ne 0 ] && row ofi "$provider" $server auto 2 the $tree
+    [ $server = native ] || [ $server = thread ] && row ofi "$provider" $server thread 2 steal_word $tree
+    [ $server = native ] || { [ $server = worker ] && [ -n "${WHOLE:-}" ]; } || [ "$each_ms" -ne 0 ] && row ofi "$provider" $server auto 2 the $tree
   done
   row ofi "$provider" auto auto 2 steal_word $fib
   row ofi "$provider" inline thread 2 the $fib
@@ -106,6 +106,13 @@ all "one node of a worker that computes and one that serves" '[ $status -eq 0 ]'
 run 20 TOBI_TRANSPORT=shm TOBI_AMO_SERVER=worker "$bench" fib --n 20 --workers 3
 all "a fabric that has atomics gives no worker away, and says so" '[ $status -eq 0 ]' 'says "3 workers (shm"' \
   'complains "warning: .*TOBI_AMO_SERVER=worker has no effect: shm executes atomics itself"' '[ "$(wc -l < "$err")" -eq 1 ]'
+
+# Where a provider's atomics are messages too, ours are taken where they save neighbours the network, and only there.
+for workers in 2 4; do
+  run 20 TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm' TOBI_LOG=info "$bench" fib --n 20 --workers $workers
+  all "who executes the atomics of $workers workers of two nodes over tcp" '[ $status -eq 0 ]' \
+    '[ "$(grep -c "rank 0 .*route: .*atomics and notices are messages" "$err")" -eq $((workers / 4)) ]'
+done
 
 # What was chosen, and why the others were not.
 run 20 TOBI_NODES=2 TOBI_LOG=info "$bench" fib --n 20 --workers 4

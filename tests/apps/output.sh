@@ -31,7 +31,7 @@ run 60 "$bench" uts --tree T1 --workers 2 --efficiency --repeat 2 --verify --jso
 all "--efficiency adds the elision's seconds to each run" '[ $status -eq 0 ]' silent 'lines 2' \
   '[ "$(grep -c "\"serial_seconds\":$number,\"efficiency\":$number}" "$out")" -eq 2 ]'
 run 60 "$bench" uts --tree T1 --workers 2 --efficiency --repeat 2 --verify --progress
-all "for people: a heading, a row a run, one sentence in the end" '[ $status -eq 0 ]' 'lines 5' \
+all "for people: a heading, a row per run, one sentence in the end" '[ $status -eq 0 ]' 'lines 5' \
   '[ "$(grep -c "4130071  *3305118  *10 .* yes" "$out")" -eq 2 ]' 'says "4,130,071 in .* on 2 workers.* efficiency"'
 all "--progress prints nothing into a pipe" silent
 

@@ -12,8 +12,9 @@ line() {
   n=$4
   rate=$n
   [ "$2" = null ] && rate=null
-  printf '^{"op":"%s","transport":"shm","size":%s,"raw":%s,"iterations":[0-9]*,"min_us":%s,"median_us":%s,"mean_us":%s,"p99_us":%s,"p999_us":%s,"bytes_per_second":%s,"operations_per_second":%s}$' \
-    "$1" "$2" "$3" "$n" "$n" "$n" "$n" "$n" "$rate" "$n"
+  case $1 in steal.*) trips=",\"round_trips\":$n" ;; *) trips= ;; esac
+  printf '^{"op":"%s","transport":"shm","size":%s,"raw":%s,"iterations":[0-9]*,"min_us":%s,"median_us":%s,"mean_us":%s,"p99_us":%s,"p999_us":%s,"bytes_per_second":%s,"operations_per_second":%s%s}$' \
+    "$1" "$2" "$3" "$n" "$n" "$n" "$n" "$n" "$rate" "$n" "$trips"
 }
 number='[0-9][0-9.]*\(e[+-][0-9]*\)\{0,1\}'
 has_line() { grep -q "$(line "$@" "$number")" "$out"; }

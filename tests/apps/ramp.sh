@@ -52,7 +52,7 @@ cat "$out" >"$folder/lines"
 run 60 TOBI_DEQUE=the TOBI_SCHED=child_rtc "$bench" ramp --leaf 1ms --workers 2 --repeat 1 --json
 cat "$out" >>"$folder/lines"
 run 20 "$BIN/tobi-report" "$folder/lines" --html "$folder/page.html"
-all "tobi-report: time in leaves by shape, a row a setting" '[ $status -eq 0 ]' silent 'says "^shape  *tree  *parallel_for"' \
+all "tobi-report: time in leaves by shape, a row per setting" '[ $status -eq 0 ]' silent 'says "^shape  *tree  *parallel_for"' \
   'says "2 workers, shm, continuation_greedy, steal_word; 2 leaves, sleep 1ms"' 'says "2 workers, shm, child_rtc, the; 2 leaves, sleep 1ms"' 'says "not run"' \
   'grep -q "<h2>Coarse tasks" "$folder/page.html"' '[ "$(grep -c "child_rtc, the; 2 leaves, sleep 1ms" "$folder/page.html")" -eq 1 ]'
 run 20 "$BIN/tobi-report" "$folder/lines" --json

@@ -24,7 +24,7 @@ all "for people: utilisation, joins, steals, thieves, workers and runs" '[ $stat
   'says "ready joins"' 'says "steals [0-9]*, failed [0-9]*, latency"' 'says "thief  *victim"' 'says "clock"' 'says "^btc depth 12 iter 2  *1 "' \
   'says "^fib n 20  *3 "'
 run 20 "$report" "$trace" "$results" --json
-all "--json: a line a run, the median of those that repeat, and one a trace" '[ $status -eq 0 ]' silent 'lines 5' \
+all "--json: a line per run, the median of those that repeat, and one per trace" '[ $status -eq 0 ]' silent 'lines 5' \
   '[ "$(grep -c "\"kind\":\"trace\"" "$out")" -eq 1 ]' 'says "\"runs\":3"' 'says "\"steal_phases_ns\":{"' 'says "\"outstanding_join_ns\":"'
 
 well_formed() {  # an SVG whose elements are closed and that refers to nothing

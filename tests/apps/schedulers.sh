@@ -107,7 +107,7 @@ for name in execution_s outstanding_joins outstanding_join_ns steals_ok steals_f
   all "a run has $name of the job and of each worker" '[ "$(grep -o "\"$name\":" "$out" | wc -l)" -eq 3 ]'
 done
 run 60 TOBI_STATS=1 "$bench" fib --n 20 --workers 2
-all "TOBI_STATS=1 prints the table, and a line a worker" '[ $status -eq 0 ]' 'complains "execution time"' \
+all "TOBI_STATS=1 prints the table, and a line per worker" '[ $status -eq 0 ]' 'complains "execution time"' \
   'complains "outstanding join time, mean"' 'complains "stolen task size, mean"' 'complains "task copy time, mean"' \
   '[ "$(grep -cE "^tobi: +[01] +[0-9]+ +[0-9]+ " "$err")" -eq 2 ]'
 

@@ -2,29 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # tobi-bench tce: the contraction is what a serial program makes it, by each scheme and over each kind of fabric, and each product
 # of tiles is computed once in each iteration. No time is asserted.
-. "$(dirname "$0")/../harness.inc"
-schemes="steal_all steal steal_retentive plb_central plb_hier ideal fork_join"
+program=tce
+. "$(dirname "$0")/collection.inc"
 run 20 "$bench" tce --blocks 1 --inner 1 --tile 1 --workers 1 --iterations 0
 if [ $status -eq 2 ] && complains OpenBLAS; then
   skip "tobi-bench tce: $(cat "$err")"
   finish
   exit
 fi
-ofi_works=no
-run 20 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm' "$bench" fib --n 5 --workers 2 && ofi_works=yes
 # Blocks and tiles of several sizes; 2404 products.
 small="--blocks 6,5,3,5 --inner 2,3,2,2 --tile 3"
 tiny="--blocks 3,2,1,2 --inner 2,1,1,2 --tile 2"
 
-right() {  # WORDS, then settings and the arguments of tce
-  local words=$1 settings=()
-  shift
-  while [[ $1 == *=* ]]; do settings+=("$1"); shift; done
-  run 100 "${settings[@]}" "$bench" tce "$@" --verify --json
-  all "$words" '[ $status -eq 0 ]' silent 'lines 1' 'says "\"verified\":true"'
-}
 norm() { sed -n 's/.*"norm":\([0-9.e+]*\).*/\1/p' "$out"; }
-field() { sed -n "s/.*\"$1\":\([0-9.e+-]*\).*/\1/p" "$out"; }
 
 for scheme in $schemes; do
   for workers in 1 2 4; do
@@ -32,19 +22,13 @@ for scheme in $schemes; do
     all "$scheme on $workers workers: four iterations of 2404 products" \
       '[ "$(grep -o "\"executed\":2404,\"null\":0" "$out" | wc -l)" -eq 4 ]' 'says "\"all_tasks\":2404,"'
   done
-  right "$scheme on two nodes over sim" TOBI_NODES=2 TOBI_TRANSPORT=sim --scheme "$scheme" $small --workers 4 --iterations 1
+  over_sim "$scheme" 4 $small --iterations 1
   right "$scheme on two nodes over sim without chains" TOBI_NODES=2 TOBI_TRANSPORT=sim TOBI_SIM=nochain --scheme "$scheme" $tiny \
     --workers 2 --iterations 1
-  right "$scheme on two nodes over sim, in caches of 16 blocks" TOBI_NODES=2 TOBI_TRANSPORT=sim TOBI_BLOCK_SIZE=4K \
-    TOBI_SUB_BLOCK_SIZE=1K TOBI_CACHE_SIZE=64K --scheme "$scheme" $small --workers 2 --iterations 1
-  if [ $ofi_works = yes ]; then
-    for server in native inline worker; do
-      right "$scheme on two nodes over libfabric, atomics by $server" TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_AMO_SERVER=$server \
-        TOBI_OFI_PROVIDER='tcp;ofi_rxm' --scheme "$scheme" $tiny --workers 4 --iterations 1
-    done
-  else
-    skip "$scheme over libfabric: the provider tcp;ofi_rxm does not work here"
-  fi
+  over_sim_cached "$scheme" $small --iterations 1
+  for server in native inline worker; do
+    over_ofi "on two nodes over libfabric, atomics by $server" "$scheme" TOBI_AMO_SERVER=$server $tiny --workers 4 --iterations 1
+  done
   right "$scheme with more workers than tasks" --scheme "$scheme" --blocks 1 --inner 1 --workers 4 --iterations 1
   run 60 "$bench" tce --scheme "$scheme" $small --workers 2 --iterations 0
   all "$scheme for people, iteration 0 alone" '[ $status -eq 0 ]' silent 'says "^ *0  *[0-9.]*  *[0-9.]*  *[0-9.]*  *2404 "' 'says "norm: "'
@@ -66,12 +50,6 @@ right "more blocks outside than inside" --blocks 2,2,2,2,2,2,2,2 --inner 3,2 --t
 right "more blocks inside than outside" --blocks 3 --inner 2,2,2,2,2 --tile 2 --workers 2 --iterations 0
 right "the sizes that it has by itself" --workers 2 --iterations 1
 
-refuses() {  # words, arguments
-  w=$1
-  shift
-  run 20 "$bench" tce "$@"
-  all "refused: tce $*" '[ $status -eq 2 ]' '[ "$(wc -l < "$err")" -eq 1 ]' '[ ! -s "$out" ]' 'complains "$w"'
-}
 refuses "--scheme: " --scheme greedy
 for bad in 0 -1 x 65536 3,,2 3, 3x 1,1,1,1,1,1,1,1,1; do refuses "--blocks: '$bad' is no list of 1 to 8 sizes" --blocks "$bad"; done
 refuses "--inner: '0' is no list" --inner 0

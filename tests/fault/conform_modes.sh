@@ -31,5 +31,15 @@ conform "self when half of all posts and flushes are refused" 22 self TOBI_WRAP=
 conform "sim when a third of all posts and flushes are refused" 26 sim TOBI_WRAP=fault TOBI_FAULT=again-rate=33
 wait
 cat "$folder"/*.said | tee "$folder/all"
+run 60 "$BIN/tobi-conform" self
+rules=$(sed -nE 's/^(pass|fail|skip) ([a-z-]+).*/\2/p' "$out")
+nothing "each of $(wc -w <<<"$rules") rules is in a step of the checklist" \
+  "$([ -n "$rules" ] || echo none; for rule in $rules; do grep -q "\"$rule\"" tools/conform/work.cc || echo "$rule"; done)"
+# What fails in the middle of a rule leaves the other ranks waiting. They give up, and a line says who failed.
+for fault in lose=1@500 lose=0@3000 domain-lost@800; do
+  run 60 TOBI_WRAP=fault TOBI_FAULT=$fault "$BIN/tobi-conform" shm --patience 2
+  all "a fabric that breaks with $fault is a failed rule and no hang" '[ $status -eq 1 ]' 'says "^fail [a-z-]*: rank [0-9]: [a-z_]* failed"' \
+    'says "^skip [a-z-]*: in [a-z-]* the ranks lost each other"' 'says "^the work of a port"'
+done
 [ "$(grep -cE '^(not )?ok' "$folder/all")" -eq $started ] || not_ok "each of $started runs says how it went"
 finish

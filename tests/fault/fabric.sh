@@ -63,11 +63,11 @@ faults() {  # provider
   else wrong "after 1,000 refused posts the result over $1 is right" "status $status"; fi
   local after
   for after in 0 5; do
-    TOBI_WRAP=fault TOBI_FAULT=lose=1@$after start "$1" uts --tree T1
+    TOBI_WRAP=fault TOBI_FAULT=lose=1@$after start "$1" uts --tree T1L
     wait "$first"; status=$?
     local rule="a peer that is lost after $after operations over $1 ends the job with its rank"
     if [ $status -eq 0 ] || [ $status -ge 124 ]; then wrong "$rule" "status $status"
-    elif grep -q 'cannot reach rank 1 over .*ofi.* (.*peer_lost); the job ends' "$err"; then ok "$rule"
+    elif grep -q 'cannot reach rank 1 on [^ ]* over .*ofi.* (.*peer_lost); the job ends' "$err"; then ok "$rule"
     else wrong "$rule" "it does not say so"; fi
   done
 }
@@ -89,8 +89,12 @@ leaves_nothing() {
   for how in "KILL 0" "KILL 3" "TERM 0" "TERM 2" "SEGV 0" "SEGV 1" "ABRT 1"; do
     rule="SIG${how% *} to rank ${how#* } over shm leaves nothing in /dev/shm"
     start shm uts --tree T1L
-    sleep 1
-    family
+    for _ in $(seq 400); do
+      family
+      [ ! -e "/dev/shm/${all[${how#* }]:-none}:$(id -u):0" ] || break
+      sleep 0.05
+    done
+    sleep 0.5  # the fabric is open now, and the tree is begun
     if [ ! -e "/dev/shm/${all[${how#* }]}:$(id -u):0" ]; then wrong "$rule" "there was no file to begin with"; fi
     kill -"${how% *}" "${all[${how#* }]}"
     for _ in $(seq 500); do alive "${all[@]}" || break; sleep 0.01; done
@@ -99,7 +103,7 @@ leaves_nothing() {
     left=$(files_of_the_dead)
     if [ -z "$left" ]; then ok "$rule"; else wrong "$rule" "$left"; fi
   done
-  TOBI_WRAP=fault TOBI_FAULT=lose=1@100 start shm uts --tree T1
+  TOBI_WRAP=fault TOBI_FAULT=lose=1@100 start shm uts --tree T1L
   wait "$first"
   left=$(files_of_the_dead)
   if [ -z "$left" ]; then ok "a job that ends itself over shm leaves nothing in /dev/shm"

@@ -30,6 +30,14 @@ for transport in shm ofi; do
     nothing "$transport: $call that fails" "$(sed 's/; call/\n; call/g' <<<"${wrong#; }")"
   done
 done
+# Without a second mapping of shared memory (mremap, 25), blocks of neighbours are cached: as many bytes, in other ways.
+case $(uname -m) in
+  x86_64)
+    run 60 TOBI_TRANSPORT=shm FAIL_CALL=25 FAIL_AT=1 FAIL_ON=all TOBI_LOG=info LD_PRELOAD="$folder/failing.so" \
+      "$BIN/tobi-bench" cilksort --n 300000 --workers 3 --verify
+    all "shm: a second mapping that is refused" '[ $status -eq 0 ]' 'says " yes$"' 'grep -q "no second mapping of shared memory" "$err"'
+    ;;
+esac
 # What the set-up's containers are made of, in a program that allocates nothing itself. One count for all: a single worker meets it.
 new_fails() {  # TRANSPORT NODES AT...
   local transport=$1 nodes=$2 at status

@@ -19,11 +19,11 @@ for transport in shm sim; do
   for after in 0 1 3; do
     run 60 TOBI_TRANSPORT=$transport TOBI_WRAP=fault TOBI_FAULT=lose=1@$after "$bench" $program
     all "a peer that is lost after $after operations over $transport ends the job with its rank" '[ $status -ne 0 ]' \
-      '[ $status -lt 124 ]' 'grep -q "cannot reach rank 1 over $transport (.*peer_lost); the job ends" "$err"'
+      '[ $status -lt 124 ]' 'grep -q "cannot reach rank 1 on [^ ]* over $transport (.*peer_lost); the job ends" "$err"'
   done
   run 60 TOBI_TRANSPORT=$transport TOBI_WRAP=fault TOBI_FAULT=domain-lost@20 "$bench" $program
   all "a device that is lost over $transport ends the job" '[ $status -ne 0 ]' '[ $status -lt 124 ]' \
-    'grep -q "cannot reach rank [0-2] over $transport (.*domain_lost); the job ends" "$err"'
+    'grep -q "cannot reach rank [0-2] on [^ ]* over $transport (.*domain_lost); the job ends" "$err"'
 done
 
 run 60 TOBI_WRAP=stats "$bench" $program

@@ -25,7 +25,8 @@ rows Tools | grep '^tobi-' >"$folder/readme"
 nothing "the tools are those that are built" "$(differ "$folder/readme" "$folder/tools")"
 
 build() { $CXX -std=c++20 -O2 -g -Wall -Wextra -Werror -Ilibcore/include "$1.cc" -o "$folder/${1##*/}" "$BIN/../lib/libtobi.a" -lhwloc -lpthread -ldl >"$folder/log" 2>&1; }
-# its SECTION EXPECTED: the program of a section builds without a warning, and prints what it says.
+# its SECTION EXPECTED [NUMBER ITS-RESULT]: the program of a section builds without a warning, and prints what it says. With a small
+# NUMBER it ends soon also where each fork is slow.
 its() {
   section "$1" | sed -n '/^```cpp$/,/^```$/p' | sed '/^```/d' >"$folder/program.cc"
   build "$folder/program"
@@ -33,9 +34,10 @@ its() {
   for nodes in 1 2; do
     nothing "and prints $2 on $nodes of two workers each" "$(got=$(TOBI_WORKERS=$((2 * nodes)) TOBI_NODES=$nodes timeout 120 "$folder/program" 2>&1); [ "$got" = "$2" ] || echo "$got")"
   done
+  [ -z "${3:-}" ] || nothing "and with TOBI_DEBUG_MIGRATE=1 and $3 it prints $4" "$(got=$(TOBI_WORKERS=2 TOBI_DEBUG_MIGRATE=1 timeout 60 "$folder/program" "$3" 2>&1); [ "$got" = "$4" ] || echo "$got")"
   rm -f "$folder/program"
 }
-its 'A program' 102334155
+its 'A program' 102334155 20 6765
 its 'Global memory' "$(section 'Global memory' | sed -n 's|.*// prints ||p')"
 
 # The rules: wrong.cc breaks the one whose number it is given.

@@ -40,8 +40,11 @@ fi
 
 # The packages.
 control=tools/debian/control
-sed -n '/^Build-Depends:/,/^[A-Z]/p' $control | sed -nE 's/^ ([a-z0-9+.-]+).*/\1/p' | sed 's/^debhelper-compat$/debhelper/' | sort >"$folder/depends"
-sh -c "$(sed -n '/^demo=/,/^case/p' tools/make/packages | sed '$d'); echo \$deb" | tr ' ' '\n' | sort >"$folder/installed"
+made_control=$folder/control
+"$MAKE" --no-print-directory deb-control >"$made_control"
+sed -n '/^Build-Depends:/,/^[A-Z]/p' "$made_control" | tr , '\n' | sed -nE 's/^ ([a-z0-9+.-]+).*/\1/p' | sed 's/^debhelper-compat$/debhelper/' | sort >"$folder/depends"
+tools/make/packages list deb | tr ' ' '\n' | sort >"$folder/installed"
+nothing 'the packages are built with what the transports need' "$(tools/make/fabrics | awk '$3 != "-" { print $3 }' | sort | comm -23 - "$folder/depends")"
 nothing 'make deb installs what the packages are built with' "$([ -s "$folder/depends" ] || echo 'nothing is named'; comm -23 "$folder/depends" "$folder/installed")"
 sed -n 's/^Package: //p' $control | sort >"$folder/packages"
 nothing 'each package has a list of its files' "$(cd tools/debian && printf '%s\n' *.install | sed 's/\.install$//' | sort | diff - "$folder/packages")"

@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "global_places.hpp"
 
@@ -119,6 +123,60 @@ TEST(global_release, is_counted_when_what_was_dirty_is_freed) {
         }
       });
       return 0;
+    });
+    CHECK(wrong == 0);
+    CHECK(seen.stolen || !wanted.stolen);
+    return 0;
+  });
+}
+
+// The attendant of a worker that computes sends dirty bytes home for a thief. What the worker has checked out for
+// writing is not among them: a fabric must not read what changes. The strict provider notices where it would.
+std::vector<place> caches_and_a_strict_fabric() {
+  std::vector<place> all = small_caches();
+  static const std::string folder = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "fabric";
+  if (!std::filesystem::exists(folder + "/libstrict-fi.so")) return all;
+  for (const char* profile : {"opx", "psm3"}) {
+    all.push_back({profile,
+                   4,
+                   {{"TOBI_NODES", "2"},
+                    {"TOBI_TRANSPORT", "ofi"},
+                    {"TOBI_OFI_PROVIDER", "strict"},
+                    {"FI_PROVIDER_PATH", folder.c_str()},
+                    {"FI_STRICT_PROFILE", profile},
+                    {"TOBI_CACHE_SIZE", "1M"}}});
+  }
+  return all;
+}
+
+TEST(global_release, leaves_alone_what_is_checked_out_for_writing) {
+  in_each(caches_and_a_strict_fabric(), [](tobi::runtime& rt) {
+    constexpr std::size_t held = 300;
+    const auto a = tobi::allocate_all<long>(static_cast<std::size_t>(rt.size()) * 1024);
+    const witness wanted{has_thieves(rt), false};
+    const auto [wrong, seen] = until_seen(rt, wanted, [a] {
+      return tobi::run([=] {
+        int bad = 0;
+        for (long round = 1; round <= 5; ++round) {
+          for (const auto part : {a.first(512), a.subspan(a.size() / 2).first(512)}) {
+            tobi::fill(part, round);
+            auto child = tobi::spawn([=] {
+              auto mine = tobi::checkout(part.first(held), tobi::mode::read_write);
+              const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
+              do {
+                for (long& x : mine) x += 3;
+              } while (std::chrono::steady_clock::now() < end);
+              for (long& x : mine) x = -round;
+              mine.checkin();
+            });
+            bad += tobi::load(part[held]) == round && tobi::load(part[511]) == round ? 0 : 1;
+            child.join();
+            bad +=
+                tobi::reduce(part) == static_cast<long>(512 - held) * round - static_cast<long>(held) * round ? 0 : 1;
+          }
+        }
+        return bad;
+      });
     });
     CHECK(wrong == 0);
     CHECK(seen.stolen || !wanted.stolen);

@@ -35,9 +35,9 @@ bool keeps_the_bound(tobi::runtime& rt, std::uint64_t seed, bool loud) {
   g.make(seed);
   const double most = coarse::bound_ms(g.work_ms, g.span_ms, workers);
   board& b = *shared();
-  // Again where it was late: another program may have had the cores, but a task that nobody can reach is late each
-  // time.
-  constexpr int attempts = 4;
+  // Again where it was late, and later each time: another program may have had the cores, but a task that nobody can
+  // reach is late each time.
+  constexpr int attempts = 12;
   for (int attempt = 0; attempt < attempts; ++attempt) {
     if (rt.rank() == 0) b.leaves = 0;
     rt.barrier();
@@ -52,6 +52,7 @@ bool keeps_the_bound(tobi::runtime& rt, std::uint64_t seed, bool loud) {
     }
     rt.barrier();
     if (!b.right || !b.late) return b.right;
+    if (attempt >= attempts / 3) coarse::sleep_ms(100.0 * attempt);
   }
   return false;
 }

@@ -15,27 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "tests/jobs/in_job.hpp"
+#include "tests/jobs/tallied_collections.hpp"
 
 namespace {
 
-struct way {
-  const char* name;
-  int workers;
-  std::vector<std::pair<const char*, const char*>> env;
-};
-
-// What all workers see: how often each task was executed, and by whom.
-struct tally {
-  static constexpr std::size_t most = 20'000;
-  std::atomic<std::uint32_t> times[most];
-  std::atomic<std::uint64_t> by_rank[64];
-  std::atomic<std::uint32_t> damaged;
-};
-tally* shared_tally() {
-  void* at = mmap(nullptr, sizeof(tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  return at == MAP_FAILED ? nullptr : new (at) tally{};
-}
+using namespace tallied;
 
 // A descriptor that would show if bytes of it went astray.
 struct item {
@@ -65,13 +49,6 @@ void work_on(const item& task, const collection::context& at) {
   for (volatile unsigned i = 0; i < task.spins;) i = i + 1;
 }
 
-bool all_are(const tally& t, std::size_t count, std::uint32_t times) {
-  for (std::size_t i = 0; i < count; ++i) {
-    if (t.times[i].load() != times) return false;
-  }
-  return t.damaged.load() == 0;
-}
-
 const tobi::balance_options central{.how = tobi::balancer::central};
 const std::vector<tobi::balance_options> each_way{central,
                                                   {},
@@ -79,19 +56,7 @@ const std::vector<tobi::balance_options> each_way{central,
                                                   {.branching = 7, .c = 1, .d = 1, .bins_per_doubling = 1},
                                                   {.branching = 1024, .c = 1.5, .d = 2, .bins_per_doubling = 256}};
 
-class rebalance : public testing::TestWithParam<way> {
- protected:
-  template <class Body>
-  void expect_zero(Body body) {
-    tally* counts = shared_tally();
-    ASSERT_NE(counts, nullptr);
-    const outcome o = in_job(
-        GetParam().workers, {}, [&](tobi::runtime& rt) { return body(rt, counts); }, GetParam().env);
-    EXPECT_EQ(o.status, 0) << o.said;
-    EXPECT_EQ(o.said, "");
-    munmap(counts, sizeof *counts);
-  }
-};
+class rebalance : public over_a_fabric {};
 
 // Without steals, so that only rebalance() can have moved them.
 TEST_P(rebalance, shares_out_what_one_worker_has) {
@@ -349,14 +314,7 @@ TEST_P(rebalance, of_what_is_random) {
 
 template <class Body>
 void expect_refused(const char* sentence, Body body) {
-  const outcome o = in_job(2, {}, [&](tobi::runtime& rt) {
-    static here mine{};
-    mine.rank = rt.rank();
-    body(rt, mine);
-    return 0;
-  });
-  EXPECT_EQ(o.status, 2) << o.said;
-  EXPECT_NE(o.said.find(sentence), std::string::npos) << o.said;
+  tallied::expect_refused<here>(sentence, body);
 }
 void nothing(const item&, const collection::context&) {}
 

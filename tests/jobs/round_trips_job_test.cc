@@ -36,12 +36,12 @@ void wait_for(int step) {
   while (shared()->step < step) tobi::poll();
 }
 
-int rank() { return tobi::tasks::this_worker().net().rank(); }
-std::uint64_t trips() { return tobi::tasks::this_worker().net().round_trips(); }
+int rank() { return tobi::sched::this_worker().net().rank(); }
+std::uint64_t trips() { return tobi::sched::this_worker().net().round_trips(); }
 std::uint64_t marked = 0;  // of this process
 // An entry that was shown is taken back by an atomic, which goes to the own device where its atomics exclude no others.
 std::uint64_t own_atomics() {
-  auto& me = tobi::tasks::this_worker();
+  auto& me = tobi::sched::this_worker();
   return me.net().transport().caps().scope == tobi::transports::amo_scope::host ? 0 : me.counted().taken_back;
 }
 std::uint64_t own_atomics_marked = 0;
@@ -198,7 +198,7 @@ TEST_P(trips_over, the_end_of_a_task_that_is_waited_for_is_one_chain_and_one_get
 
 TEST_P(trips_over, an_idle_worker_needs_one_for_each_look) {
   expect_zero(2, [=](tobi::runtime& rt) {
-    auto& me = tobi::tasks::this_worker();
+    auto& me = tobi::sched::this_worker();
     for (int i = 0; i < 1000; ++i) {
       rt.barrier();
       if (shared()->step == 9) break;

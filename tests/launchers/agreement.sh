@@ -32,10 +32,13 @@ other() {  # a value that is not the default
   case $1 in
     TOBI_TRANSPORT) echo shm ;;
     TOBI_NODES) echo 2 ;;
+    TOBI_HOST_TIMEOUT) echo 20 ;;
     TOBI_OFI_PROVIDER) echo tcp ;;
     TOBI_OFI_PROGRESS | TOBI_AMO_SERVER) echo thread ;;
     TOBI_MPI) echo openmpi ;;
+    TOBI_UTOFU_ORDER) echo all ;;
     TOBI_SIM) echo nochain ;;
+    TOBI_MASK) echo chain ;;
     TOBI_SIM_SEED) echo 7 ;;
     TOBI_SCHED) echo child_full ;;
     TOBI_DEQUE) echo the ;;

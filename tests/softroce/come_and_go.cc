@@ -44,8 +44,9 @@ int main() {
   if (all.rank() != 0) {
     const int other = all.rank() == 3 ? 1 : all.rank() + 1;
     for (int i = 0; i < turns; ++i) {
-      expect(all.read(0) == tobi::status::ok, "rank 0 cannot be read");
       expect(all.read(other) == tobi::status::ok, "a neighbour cannot be read");
+      // The last one stays until rank 0 has counted, also where it counts rarely.
+      expect(all.read(0) == tobi::status::ok, "rank 0 cannot be read");
     }
     FILE* mark = std::fopen((done + "." + std::to_string(all.rank())).c_str(), "w");
     expect(mark != nullptr && std::fclose(mark) == 0, "a file cannot be made");

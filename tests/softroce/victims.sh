@@ -3,7 +3,7 @@
 # Whom a worker asks for work when it has room for two connections, one of them to itself: one far victim at a time. When it chose
 # among all there were 1.2 to 1.4 connections an attempt to steal; now there are 0.05 to 0.1, most of them for barriers and joins.
 . "${BASH_SOURCE%/*}/inside.inc"
-[ "${1:-}" = --inside ] || run_in_guest 400
+[ "${1:-}" = --inside ] || run_in_guest 900
 begin=$SECONDS
 export TOBI_TRANSPORT=verbs
 

@@ -20,7 +20,7 @@
 namespace {
 
 using namespace tobi;
-using tasks::location;
+using net::location;
 
 constexpr std::size_t mib = 1u << 20;
 
@@ -116,11 +116,42 @@ TEST_F(memory, an_exhausted_heap_answers_null_and_serves_again_after_a_free) {
   heap_.deallocate(p);
 }
 
+// What the rounds of a program that rebalances take and give back, next to 3M that stay: 16M always have the room, and
+// jemalloc by itself refused in one of 20 such runs, since what was freed waited in pieces.
+TEST(heap, serves_from_what_was_freed_in_other_sizes) {
+  const alloc::segment segment({4096, 16 * mib, mib}, [](bool mine) { return mine; });
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    alloc::heap heap(segment.heap(), segment.heap_bytes());
+    base::rng random(seed);
+    for (int i = 0; i < 48; ++i) ASSERT_NE(heap.allocate(64 << 10), nullptr);
+    for (int round = 0; round < 100; ++round) {
+      const auto some = [&] {
+        return random.uniform(10) == 0 ? 1199 : random.uniform(random.uniform(3) == 0 ? 1200 : 100);
+      };
+      const std::size_t given = some();
+      const std::size_t received = std::min<std::size_t>(some(), 1199 - given);
+      const std::size_t sizes[] = {72,
+                                   48 + 8 * random.uniform(200),
+                                   given * 2064,
+                                   8 * random.uniform(1200),
+                                   8 * given,
+                                   8 * received,
+                                   received * 2064};
+      void* held[std::size(sizes)];
+      for (std::size_t i = 0; i < std::size(sizes); ++i) {
+        held[i] = heap.allocate(sizes[i]);
+        ASSERT_NE(held[i], nullptr) << sizes[i] << " bytes, seed " << seed << ", round " << round;
+      }
+      for (void* object : held) heap.deallocate(object);
+    }
+  }
+}
+
 TEST_F(memory, what_others_have_freed_is_collected_when_the_limit_is_reached) {
   alloc::remote_objects objects(heap_, 64 * 1024);
   std::vector<std::byte*> marked;
   for (int i = 0; i < 100; ++i) marked.push_back(static_cast<std::byte*>(objects.allocate(256)));
-  EXPECT_EQ(objects.held_objects(), 100u);
+  EXPECT_GE(objects.held_bytes(), 100u * 256);
   for (std::byte* p : marked) {  // as a remote put would
     *reinterpret_cast<std::uint64_t*>(p - 8) = 1;
   }
@@ -135,17 +166,18 @@ TEST_F(memory, what_others_have_freed_is_collected_when_the_limit_is_reached) {
 TEST_F(memory, a_remote_free_is_one_put_of_the_free_word) {
   alloc::remote_objects objects(heap_);
   const auto over = transports::select("self", {0, 1, {}, {}});
-  tasks::peer_keys keys;
+  net::peer_keys keys;
   ASSERT_EQ(over->register_memory(segment_.heap_memory(), keys.heap), status::ok);
   ASSERT_EQ(over->register_memory(segment_.stack_memory(), keys.stack), status::ok);
-  tasks::fabric net(*over, 0, 1, segment_.control(), segment_.heap_memory().bytes, [&](int) { return keys; });
+  net::fabric net(*over, 0, 1, segment_.control(), segment_.heap_memory().bytes, [&](int) { return keys; });
   auto* kept = static_cast<std::byte*>(objects.allocate(100));
+  const std::size_t held = objects.held_bytes();
   auto* freed = static_cast<std::byte*>(objects.allocate(100));
-  tasks::free_remote(net, {0, static_cast<std::uint64_t>(freed - segment_.control())});
+  net::free_remote(net, {0, static_cast<std::uint64_t>(freed - segment_.control())});
   EXPECT_EQ(objects.collect(), 1u);
-  EXPECT_EQ(objects.held_objects(), 1u);
+  EXPECT_EQ(objects.held_bytes(), held);
   objects.free_local(kept);
-  EXPECT_EQ(objects.held_objects(), 0u);
+  EXPECT_EQ(objects.held_bytes(), 0u);
 }
 
 TEST_F(memory, live_objects_are_never_collected_and_a_full_heap_collects_first) {

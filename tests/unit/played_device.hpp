@@ -34,7 +34,8 @@ struct plan {
   int refused_datagram_receives = 0;     // behind those of the start
   ibv_wc_status fails = IBV_WC_SUCCESS;  // otherwise: how the next signaled request completes
   bool atomics = true;
-  bool holds = false;  // nothing posted is executed
+  bool holds = false;                                // nothing posted is executed
+  unsigned doorbells = 0, requests = 0, fences = 0;  // counted: of connections
 };
 inline plan now;
 
@@ -240,11 +241,14 @@ inline int post_send(ibv_qp* on, ibv_send_wr* wr, ibv_send_wr** bad) {
   auto& q = *static_cast<qp*>(on);
   *bad = wr;
   if (q.qp_type == IBV_QPT_UD) return send_datagram(q, wr);
+  ++now.doorbells;
   const bool refused = happens(now.refused_posts);
   for (std::size_t i = 0; wr != nullptr; wr = wr->next, ++i) {
     *bad = wr;
     if (q.in_queue == q.cap.max_send_wr || (refused && i == now.refused_at)) return ENOMEM;
     ++q.in_queue;
+    ++now.requests;
+    if ((wr->send_flags & IBV_SEND_FENCE) != 0) ++now.fences;
     request r{*wr, wr->num_sge == 0 ? ibv_sge{} : *wr->sg_list, {}};
     if (wr->opcode == IBV_WR_RDMA_WRITE || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
       const auto* from = reinterpret_cast<std::byte*>(r.at.addr);

@@ -57,7 +57,7 @@ class memory_transport final : public played_transport {
   }
   [[nodiscard]] std::byte* map(transports::region_id id) noexcept override { return maps_ ? memory_of(id) : nullptr; }
   status post(int, std::span<const transports::op> ops) noexcept override {
-    transports::execute(ops, [this](transports::region_id id) { return memory_of(id); });
+    transports::execute_whole(ops, [this](transports::region_id id) { return memory_of(id); });
     return status::ok;
   }
 
@@ -83,7 +83,7 @@ class rank_of_test {
       : own_(*all[static_cast<std::size_t>(rank)]),
         transport_(all, how.maps),
         net_(transport_, rank, static_cast<int>(all.size()), reinterpret_cast<std::byte*>(&own_), sizeof(region),
-             [](int) { return tasks::peer_keys{}; }),
+             [](int) { return net::peer_keys{}; }),
         others_(net_, own_.places, 0),
         queue_(net_, own_.words, sizeof(task), how.capacity, pool::queue::thieves::one_sided),
         choice_(rank, std::vector<int>(all.size(), 0), static_cast<std::uint64_t>(rank) + 1, {}),
@@ -141,10 +141,10 @@ class rank_of_test {
 
   region& own_;
   memory_transport transport_;
-  tasks::fabric net_;
+  net::fabric net_;
   pool::peers others_;
   pool::queue queue_;
-  tasks::victims choice_;
+  sched::victims choice_;
   pool::one_sided_thief thief_;
   std::uint64_t mean_ns_;
 };

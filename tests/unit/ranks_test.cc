@@ -14,14 +14,14 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 TEST(ranks, a_record_names_all_of_them) {
   tobi::tasks::record r{};
-  for (const int rank : {0, 255, 65535, 65536, tobi::tasks::location::max_ranks - 1}) {
+  for (const int rank : {0, 255, 65535, 65536, tobi::net::location::max_ranks - 1}) {
     r.set_by(rank);
     EXPECT_EQ(r.by(), rank);
   }
 }
 
 TEST(ranks, as_many_as_a_location_names) {
-  using tobi::tasks::location;
+  using tobi::net::location;
   EXPECT_EQ(tobi::job::too_many_ranks(location::max_ranks), "");
   EXPECT_TRUE(has(tobi::job::too_many_ranks(location::max_ranks + 1), "1048577 workers are more than the 1048576"));
   for (const int rank : {1, 65535, 65536, location::max_ranks - 1}) {

@@ -18,7 +18,7 @@
 namespace {
 
 using namespace tobi;
-using tasks::location;
+using net::location;
 using tasks::record;
 
 constexpr int owner = 0;
@@ -79,14 +79,14 @@ TEST_P(read_over, what_is_done_says_what_was_written) {
   const int fd = memfd_create("tobi-test", MFD_CLOEXEC);
   ASSERT_EQ(ftruncate(fd, heap_bytes), 0);
   auto* const heap = static_cast<std::byte*>(mmap(nullptr, heap_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
-  std::vector<tasks::peer_keys> keys(3);
+  std::vector<net::peer_keys> keys(3);
   for (int r = 0; r < 3; ++r) {  // all name the owner's memory: nobody uses the others'
     ASSERT_EQ(job.of(r).register_memory({heap, heap_bytes, fd, 0}, keys[static_cast<std::size_t>(r)].heap), status::ok);
     keys[static_cast<std::size_t>(r)].stack = keys[static_cast<std::size_t>(r)].heap;
   }
   const auto keys_of = [&keys](int r) { return keys[static_cast<std::size_t>(r)]; };
-  tasks::fabric of_reader(job.of(reader), reader, 3, nullptr, heap_bytes, keys_of);
-  tasks::fabric of_completer(job.of(completer), completer, 3, nullptr, heap_bytes, keys_of);
+  net::fabric of_reader(job.of(reader), reader, 3, nullptr, heap_bytes, keys_of);
+  net::fabric of_completer(job.of(completer), completer, 3, nullptr, heap_bytes, keys_of);
   const location where(owner, record_at);
   auto& here = *reinterpret_cast<record*>(heap + record_at);
   const int rounds = p.from_afar ? 800 : 1500;

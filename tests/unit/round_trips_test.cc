@@ -15,6 +15,7 @@
 #include "libcore/deque/ready.hpp"
 #include "libcore/deque/steal_word.hpp"
 #include "libcore/deque/the_deque.hpp"
+#include "transports/decorators/settings.hpp"
 #include "transports/ofi/settings.hpp"
 #include "transports/registry.hpp"
 #include "transports/sim/settings.hpp"
@@ -22,7 +23,7 @@
 namespace {
 
 using namespace tobi;
-using tasks::location;
+using net::location;
 
 constexpr std::size_t stack_bytes = 1u << 20;
 constexpr std::size_t frame_bytes = 512;
@@ -36,12 +37,13 @@ struct place {
   const char* transport;
   const char* modes;  // TOBI_SIM, or the provider
   bool chains;
+  const char* mask = "";  // TOBI_MASK
 };
 
 struct control {
-  tasks::steal_window window;
-  alignas(64) tasks::the_area area;
-  tasks::image_room room;
+  deque::steal_window window;
+  alignas(64) deque::the_area area;
+  deque::image_room room;
   alignas(64) std::byte images[1u << 16];
 };
 
@@ -69,7 +71,7 @@ class shared_memory {
   void* at_;
 };
 
-struct no_records final : tasks::record_source {
+struct no_records final : deque::record_source {
   std::uint64_t make_record() noexcept override { return 16; }
   void drop_record(std::uint64_t) noexcept override {}
 };
@@ -80,7 +82,7 @@ struct process {
   std::vector<std::uintptr_t> slots = std::vector<std::uintptr_t>(64);
   arch::hot_state hot{};
   std::unique_ptr<transports::transport> over;
-  std::unique_ptr<tasks::fabric> net;
+  std::unique_ptr<net::fabric> net;
   [[nodiscard]] control& words() { return *reinterpret_cast<control*>(heap.low()); }
 };
 
@@ -92,18 +94,19 @@ class thief_over : public testing::TestWithParam<place> {
     const bool sim = std::string_view(p.transport) == "sim";
     in_force.of<transports::sim::settings>().modes = sim ? p.modes : "";
     in_force.of<transports::ofi::settings>().provider = sim ? "" : p.modes;
+    in_force.of<transports::decorators::settings>().mask = p.mask;
     std::vector<std::string> addresses;
-    std::vector<tasks::peer_keys> keys;
+    std::vector<net::peer_keys> keys;
     for (int r = 0; r < ranks; ++r) {
       process& it = at_[r];
       const transports::context where{r, ranks, {}, in_force};
       for (const auto& e : transports::registry()) {
         if (e.name != p.transport) continue;
         if (const std::string why = transports::unusable_apart(e, where); !why.empty()) GTEST_SKIP() << why;
-        it.over = e.create(where);
+        it.over = transports::create(e, where);
       }
       new (it.heap.low()) control{};
-      tasks::peer_keys mine{};
+      net::peer_keys mine{};
       ASSERT_EQ(it.over->register_memory(it.heap.whole(), mine.heap), status::ok);
       ASSERT_EQ(it.over->register_memory(it.stack.whole(), mine.stack), status::ok);
       keys.push_back(mine);
@@ -114,13 +117,13 @@ class thief_over : public testing::TestWithParam<place> {
     for (process& it : at_) connecting.emplace_back([&] { EXPECT_EQ(it.over->connect(addresses), status::ok); });
     for (std::thread& t : connecting) t.join();
     for (int r = 0; r < ranks; ++r) {
-      at_[r].net = std::make_unique<tasks::fabric>(*at_[r].over, r, ranks, at_[r].heap.low(), sizeof(control),
-                                                   [keys](int of) { return keys[static_cast<std::size_t>(of)]; });
+      at_[r].net = std::make_unique<net::fabric>(*at_[r].over, r, ranks, at_[r].heap.low(), sizeof(control),
+                                                 [keys](int of) { return keys[static_cast<std::size_t>(of)]; });
     }
     image_.start(*at_[thief].net, at_[thief].words().room);
   }
 
-  tasks::fabric& net() { return *at_[thief].net; }
+  net::fabric& net() { return *at_[thief].net; }
   [[nodiscard]] bool mapped() { return net().mapped(victim) != nullptr; }
 
   // Round trips of BODY on the thief, while the others do nothing but move their transports.
@@ -143,18 +146,18 @@ class thief_over : public testing::TestWithParam<place> {
     return needed;
   }
 
-  std::unique_ptr<tasks::deque> steal_word_of(int r) {
+  std::unique_ptr<deque::deque> steal_word_of(int r, std::size_t nodes = 1) {
     process& it = at_[r];
-    return std::make_unique<tasks::steal_word>(it.hot, it.slots.data(), *it.net, it.words().window, records_,
-                                               it.stack.high(), stack_bytes);
+    return std::make_unique<deque::steal_word>(it.hot, it.slots.data(), *it.net, it.words().window, records_,
+                                               it.stack.high(), stack_bytes, true, nodes);
   }
-  std::unique_ptr<tasks::deque> the_of(int r) {
+  std::unique_ptr<deque::deque> the_of(int r) {
     process& it = at_[r];
-    return std::make_unique<tasks::the_deque>(it.hot, it.slots.data(), *it.net, it.words().window, it.words().area,
+    return std::make_unique<deque::the_deque>(it.hot, it.slots.data(), *it.net, it.words().window, it.words().area,
                                               records_, it.stack.high(), stack_bytes);
   }
   // FORKS of a task that begins at the stack's top.
-  void fork(tasks::deque& own, int forks) {
+  void fork(deque::deque& own, int forks) {
     process& it = at_[victim];
     own.reset(it.stack.high(), 0);
     for (int i = 1; i <= forks; ++i) {
@@ -163,11 +166,11 @@ class thief_over : public testing::TestWithParam<place> {
       *it.hot.bottom++ = sp;
       own.forked();
     }
-    own.serve(tasks::server::owner);
+    own.serve(deque::server::owner);
   }
   // An image of BYTES of frames in the heap of RANK, which belong to the end of the thief's stack.
   location suspended_at(int rank, std::size_t bytes) {
-    auto* head = reinterpret_cast<tasks::image*>(at_[rank].words().images);
+    auto* head = reinterpret_cast<deque::image*>(at_[rank].words().images);
     *head = {};
     head->sp = at_[thief].stack.high() - bytes;
     head->bytes = bytes;
@@ -183,16 +186,16 @@ class thief_over : public testing::TestWithParam<place> {
 
   process at_[ranks];
   no_records records_;
-  tasks::incoming_image image_;
+  deque::incoming_image image_;
 };
 
 TEST_P(thief_over, a_look_at_nothing_is_one) {
   const auto own = steal_word_of(victim);
   const auto mine = steal_word_of(thief);
-  tasks::stolen got;
-  for (const std::uint64_t busy : {0, 1}) {  // the bell is not waited for
+  trace::stolen got;
+  for (const std::uint64_t busy : {0u, 1u}) {  // the bell is not waited for
     at_[victim].words().window.busy = busy;
-    EXPECT_EQ(trips([&] { EXPECT_EQ(mine->steal(victim, got), tasks::steal_result::empty); }), 1u);
+    EXPECT_EQ(trips([&] { EXPECT_EQ(mine->steal(victim, got), trace::steal_result::empty); }), 1u);
   }
 }
 
@@ -200,20 +203,38 @@ TEST_P(thief_over, a_continuation_is_two_with_chains_and_three_without) {
   const auto own = steal_word_of(victim);
   const auto mine = steal_word_of(thief);
   fork(*own, 2);
-  tasks::stolen got;
+  trace::stolen got;
   for (int left = 2; left > 0; --left) {  // the last one rings the bell
-    const auto needed = trips([&] { EXPECT_EQ(mine->steal(victim, got), tasks::steal_result::taken); });
+    const auto needed = trips([&] { EXPECT_EQ(mine->steal(victim, got), trace::steal_result::taken); });
     EXPECT_EQ(needed, GetParam().chains ? 2u : 3u);
     EXPECT_EQ(got.base - got.sp, frame_bytes);
   }
+}
+
+// Where the fabric's atomics and the CPU's exclude each other; else it is for the victim to move.
+TEST_P(thief_over, a_continuation_that_is_shown_to_the_victim_s_neighbours_is_one_more) {
+  const auto own = steal_word_of(victim, 2);
+  const auto mine = steal_word_of(thief);
+  at_[victim].words().window.busy = own->busy_word();
+  fork(*own, 1);
+  ASSERT_EQ(deque::near_entries(at_[victim].words().window), 1u);
+  trace::stolen got;
+  if (at_[thief].net->mapped(victim) != nullptr || !at_[victim].net->host_atomics()) {
+    EXPECT_EQ(trips([&] { EXPECT_EQ(mine->steal(victim, got), trace::steal_result::empty); }), 1u);
+    return;
+  }
+  const auto needed = trips([&] { EXPECT_EQ(mine->steal(victim, got), trace::steal_result::taken); });
+  EXPECT_EQ(needed, GetParam().chains ? 3u : 4u);
+  EXPECT_EQ(got.base - got.sp, frame_bytes);
+  EXPECT_EQ(trips([&] { EXPECT_EQ(mine->steal(victim, got), trace::steal_result::empty); }), 2u);
 }
 
 TEST_P(thief_over, a_continuation_of_the_paper_s_deque_is_six_with_chains_and_seven_without) {
   const auto own = the_of(victim);
   const auto mine = the_of(thief);
   fork(*own, 2);
-  tasks::stolen got;
-  EXPECT_EQ(trips([&] { EXPECT_EQ(mine->steal(victim, got), tasks::steal_result::taken); }),
+  trace::stolen got;
+  EXPECT_EQ(trips([&] { EXPECT_EQ(mine->steal(victim, got), trace::steal_result::taken); }),
             GetParam().chains ? 6u : 7u);
 }
 
@@ -224,14 +245,14 @@ TEST_P(thief_over, a_task_that_was_awakened_is_two_where_its_image_lies_at_the_v
     const auto mine = paper_s ? the_of(thief) : steal_word_of(thief);
     for (const std::size_t bytes : {frame_bytes, std::size_t{16} << 10}) {
       const location where = suspended_at(victim, bytes);
-      tasks::ready_contexts ready;
+      deque::ready_contexts ready;
       ready.start(*at_[victim].net, own->shown_lists(), true);
       ready.push(where.word);
       ready.show();
-      tasks::stolen got;
+      trace::stolen got;
       got.image = &image_;
       const auto needed = trips([&] {
-        EXPECT_EQ(mine->steal(victim, got), tasks::steal_result::context);
+        EXPECT_EQ(mine->steal(victim, got), trace::steal_result::context);
         bring(where);
       });
       EXPECT_EQ(got.list, where.word);
@@ -251,7 +272,7 @@ TEST_P(thief_over, an_image_is_one_and_one_more_for_what_is_long) {
     expect_frames(bytes);
   }
   const location near_the_end = at_[victim].net->here(at_[victim].words().images + sizeof(control::images) - 128);
-  auto* last = static_cast<tasks::image*>(at_[victim].net->local(near_the_end));
+  auto* last = static_cast<deque::image*>(at_[victim].net->local(near_the_end));
   *last = {};
   last->sp = at_[thief].stack.high() - 16;
   last->bytes = 16;
@@ -262,14 +283,14 @@ TEST_P(thief_over, a_task_that_was_awakened_is_three_where_its_image_lies_elsewh
   const auto own = steal_word_of(victim);
   const auto mine = steal_word_of(thief);
   const location where = suspended_at(other, frame_bytes);
-  tasks::ready_contexts ready;
+  deque::ready_contexts ready;
   ready.start(*at_[victim].net, own->shown_lists(), true);
   ready.push(where.word);
   ready.show();
-  tasks::stolen got;
+  trace::stolen got;
   got.image = &image_;
   const auto needed = trips([&] {
-    EXPECT_EQ(mine->steal(victim, got), tasks::steal_result::context);
+    EXPECT_EQ(mine->steal(victim, got), trace::steal_result::context);
     bring(where);
   });
   expect_frames(frame_bytes);
@@ -280,18 +301,28 @@ TEST_P(thief_over, a_task_that_was_awakened_is_three_where_its_image_lies_elsewh
 TEST_P(thief_over, an_image_that_came_with_a_lost_claim_is_read_again) {
   const auto own = steal_word_of(victim);
   const location where = suspended_at(victim, frame_bytes);
-  tasks::stolen got;
+  trace::stolen got;
   got.image = &image_;
   const location word = at_[victim].net->here(own->shown_lists().data());
-  trips([&] { EXPECT_FALSE(tasks::claim_list(net(), word, where.word, got)); });
-  static_cast<tasks::image*>(at_[victim].net->local(where))->finish = 77;
+  trips([&] { EXPECT_FALSE(deque::claim_list(net(), word, where.word, got)); });
+  static_cast<deque::image*>(at_[victim].net->local(where))->finish = 77;
   trips([&] { EXPECT_EQ(image_.head(where).finish, 77u); });
 }
 
-INSTANTIATE_TEST_SUITE_P(fabrics, thief_over,
-                         testing::Values(place{"shm", "shm", "", true}, place{"sim", "sim", "clog=0", true},
-                                         place{"sim_nochain", "sim", "nochain,clog=0", false},
-                                         place{"ofi", "ofi", "tcp;ofi_rxm", false}),
-                         [](const auto& p) { return std::string(p.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    fabrics, thief_over,
+    testing::Values(place{"shm", "shm", "", true}, place{"sim", "sim", "clog=0", true},
+                    place{"sim_nochain", "sim", "nochain,clog=0", false}, place{"ofi", "ofi", "tcp;ofi_rxm", false},
+                    // Masks: those that are not here change no round trip.
+                    place{"shm_no_maps", "shm", "", true, "maps_peers"},
+                    place{"shm_no_chain", "shm", "", false, "chain,maps_peers"},
+                    place{"shm_no_amo", "shm", "", false, "amo,maps_peers"},
+                    place{"sim_no_chain", "sim", "clog=0", false, "chain"},
+                    place{"sim_no_amo", "sim", "clog=0", false, "amo"},
+                    place{"sim_no_notices", "sim", "clog=0", false, "amo,put_notify"},
+                    place{"sim_host_scope", "sim", "clog=0", true, "host_scope"},
+                    place{"sim_passive", "sim", "clog=0", true, "passive_rma,passive_amo,progress"},
+                    place{"ofi_no_amo", "ofi", "tcp;ofi_rxm", false, "amo"}),
+    [](const auto& p) { return std::string(p.param.name); });
 
 }  // namespace

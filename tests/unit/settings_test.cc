@@ -15,6 +15,7 @@
 #include "transports/ofi/settings.hpp"
 #include "transports/sim/settings.hpp"
 #include "transports/soft/settings.hpp"
+#include "transports/utofu/settings.hpp"
 #include "transports/verbs/settings.hpp"
 
 namespace {
@@ -65,6 +66,8 @@ std::string text_of(const T& value) {
     return std::to_string(static_cast<int>(value));
   } else if constexpr (std::is_arithmetic_v<T>) {
     return std::to_string(value);
+  } else if constexpr (std::is_same_v<T, port_range>) {
+    return std::to_string(value.low) + "-" + std::to_string(value.high);
   } else {
     return value;
   }
@@ -75,20 +78,22 @@ std::vector<std::string> texts_of(const T&... values) {
 }
 // All fields in their order. With one field more this does not compile: it belongs here, and into the list below.
 std::vector<std::string> fields_of(const settings& s) {
-  const auto& [workers, nodes, bootstrap, transport, mpi, deque, sched, victims, task_stack_bytes, local_collection,
-               stack_bytes, stack_given, heap_bytes, heap_given, deque_entries, caching, cache_bytes, block_bytes,
-               sub_block_bytes, global_bytes, map_limit, debug_global, pin, stats, trace, trace_bytes, debug_migrate,
-               log, above] = s;
-  const auto& [wrap, fault] = above.of<decorators::settings>();
+  const auto& [workers, nodes, bootstrap, listen, connect, host_timeout_s, ports, transport, mpi, deque, sched, victims,
+               task_stack_bytes, local_collection, stack_bytes, stack_given, heap_bytes, heap_given, deque_entries,
+               caching, cache_bytes, block_bytes, sub_block_bytes, global_bytes, map_limit, debug_global, pin, stats,
+               trace, trace_bytes, debug_migrate, log, above] = s;
+  const auto& [wrap, fault, mask] = above.of<decorators::settings>();
   const auto& [amo_server] = above.of<soft::settings>();
   const auto& [device, port, gid_index, sl, traffic_class, pkey_index, connections] = above.of<verbs::settings>();
+  const auto& [library, tni, order] = above.of<utofu::settings>();
   const auto& [domain, provider, progress] = above.of<ofi::settings>();
   const auto& [modes, seed] = above.of<sim::settings>();
-  return texts_of(workers, nodes, bootstrap, transport, mpi, deque, sched, victims, task_stack_bytes, local_collection,
-                  stack_bytes, stack_given, heap_bytes, heap_given, deque_entries, caching, cache_bytes, block_bytes,
-                  sub_block_bytes, global_bytes, map_limit, debug_global, pin, stats, trace, trace_bytes, debug_migrate,
-                  log, wrap, fault, amo_server, device, port, gid_index, sl, traffic_class, pkey_index, connections,
-                  domain, provider, progress, modes, seed);
+  return texts_of(workers, nodes, bootstrap, listen, connect, host_timeout_s, ports, transport, mpi, deque, sched,
+                  victims, task_stack_bytes, local_collection, stack_bytes, stack_given, heap_bytes, heap_given,
+                  deque_entries, caching, cache_bytes, block_bytes, sub_block_bytes, global_bytes, map_limit,
+                  debug_global, pin, stats, trace, trace_bytes, debug_migrate, log, wrap, fault, mask, amo_server,
+                  device, port, gid_index, sl, traffic_class, pkey_index, connections, library, tni, order, domain,
+                  provider, progress, modes, seed);
 }
 
 struct change {
@@ -102,8 +107,16 @@ constexpr change changes[] = {
     {"TOBI_TRANSPORT", "anything", [](settings& s) { s.transport = "anything"; }},
     {"TOBI_NODES", "3", [](settings& s) { s.nodes = 3; }},
     {"TOBI_BOOTSTRAP", "pmix", [](settings& s) { s.bootstrap = "pmix"; }},
+    {"TOBI_LISTEN", "3", [](settings& s) { s.listen = 3; }},
+    {"TOBI_CONNECT", "h1:20000", [](settings& s) { s.connect = "h1:20000"; }},
+    {"TOBI_HOST_TIMEOUT", "5", [](settings& s) { s.host_timeout_s = 5; }},
+    {"TOBI_PORTS", "20000-20009",
+     [](settings& s) {
+       s.ports = {20000, 20009};
+     }},
     {"TOBI_WRAP", "stats,trace", [](settings& s) { s.of<decorators::settings>().wrap = "stats,trace"; }},
     {"TOBI_FAULT", "again=3", [](settings& s) { s.of<decorators::settings>().fault = "again=3"; }},
+    {"TOBI_MASK", "chain", [](settings& s) { s.of<decorators::settings>().mask = "chain"; }},
     {"TOBI_OFI_PROVIDER", "tcp", [](settings& s) { s.of<ofi::settings>().provider = "tcp"; }},
     {"TOBI_OFI_DOMAIN", "eth0", [](settings& s) { s.of<ofi::settings>().domain = "eth0"; }},
     {"TOBI_OFI_PROGRESS", "thread", [](settings& s) { s.of<ofi::settings>().progress = ofi::progress_mode::thread; }},
@@ -115,6 +128,9 @@ constexpr change changes[] = {
     {"TOBI_VERBS_TRAFFIC_CLASS", "104", [](settings& s) { s.of<verbs::settings>().traffic_class = 104; }},
     {"TOBI_VERBS_PKEY_INDEX", "6", [](settings& s) { s.of<verbs::settings>().pkey_index = 6; }},
     {"TOBI_VERBS_CONNECTIONS", "8", [](settings& s) { s.of<verbs::settings>().connections = 8; }},
+    {"TOBI_UTOFU_LIBRARY", "libx.so", [](settings& s) { s.of<utofu::settings>().library = "libx.so"; }},
+    {"TOBI_UTOFU_TNI", "3", [](settings& s) { s.of<utofu::settings>().tni = 3; }},
+    {"TOBI_UTOFU_ORDER", "all", [](settings& s) { s.of<utofu::settings>().order = utofu::trusted_order::all; }},
     {"TOBI_MPI", "mpich", [](settings& s) { s.mpi = "mpich"; }},
     {"TOBI_SIM", "manual", [](settings& s) { s.of<sim::settings>().modes = "manual"; }},
     {"TOBI_SIM_SEED", "18446744073709551615", [](settings& s) { s.of<sim::settings>().seed = ~std::uint64_t{0}; }},

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,24 +23,26 @@
 namespace {
 
 using namespace tobi;
-using tasks::sight;
+using deque::ready_words;
+using deque::server;
+using deque::sight;
 
 constexpr int ranks = 6;
 
 struct control {
-  tasks::node_sights sights;
+  sched::node_sights sights;
 };
 
 // A deque that looks as the test says, and does nothing.
-struct painted final : tasks::deque {
+struct painted final : deque::deque {
   explicit painted(std::array<sight, ranks>& of) : looks(of) {}
   std::array<sight, ranks>& looks;
-  std::array<std::uint64_t, tasks::ready_words> lists{};
+  std::array<std::uint64_t, ready_words> lists{};
   [[nodiscard]] std::string_view name() const noexcept override { return "painted"; }
   [[nodiscard]] counters counts() const noexcept override { return {}; }
   void reset(std::uintptr_t, std::uint64_t) noexcept override {}
   void forked() noexcept override {}
-  void serve(tasks::server) noexcept override {}
+  void serve(server) noexcept override {}
   void return_slowly(std::uintptr_t) noexcept override {}
   bool take_back(std::uintptr_t) noexcept override { return false; }
   [[nodiscard]] bool at_base() const noexcept override { return true; }
@@ -49,9 +52,9 @@ struct painted final : tasks::deque {
   void push_again() noexcept override {}
   [[nodiscard]] bool quiet() const noexcept override { return true; }
   [[nodiscard]] std::uint64_t claimed() noexcept override { return 0; }
-  [[nodiscard]] std::span<std::uint64_t, tasks::ready_words> shown_lists() noexcept override { return lists; }
+  [[nodiscard]] std::span<std::uint64_t, ready_words> shown_lists() noexcept override { return lists; }
   [[nodiscard]] tobi::steal_phase copying() const noexcept override { return tobi::steal_phase::steal; }
-  tasks::steal_result steal(int, tasks::stolen&) override { return tasks::steal_result::empty; }
+  trace::steal_result steal(int, trace::stolen&) override { return trace::steal_result::empty; }
   [[nodiscard]] sight glance(int rank) override { return looks[static_cast<std::size_t>(rank)]; }
 };
 
@@ -60,7 +63,7 @@ class two_nodes : public testing::Test {
   void SetUp() override {
     base::settings in_force = base::read_settings();
     std::vector<std::string> addresses;
-    std::vector<tasks::peer_keys> keys;
+    std::vector<net::peer_keys> keys;
     for (int r = 0; r < ranks; ++r) {
       worker& w = at_[r];
       for (const auto& e : transports::registry()) {
@@ -72,7 +75,7 @@ class two_nodes : public testing::Test {
       w.heap = mmap(nullptr, sizeof(control), PROT_READ | PROT_WRITE, MAP_SHARED, w.fd, 0);
       ASSERT_NE(w.heap, MAP_FAILED);
       new (w.heap) control{};
-      tasks::peer_keys mine{};
+      net::peer_keys mine{};
       ASSERT_EQ(w.over->register_memory({w.heap, sizeof(control), w.fd, 0}, mine.heap), status::ok);
       mine.stack = mine.heap;
       keys.push_back(mine);
@@ -81,8 +84,8 @@ class two_nodes : public testing::Test {
     for (int r = 0; r < ranks; ++r) {
       worker& w = at_[r];
       ASSERT_EQ(w.over->connect(addresses), status::ok);
-      w.net = std::make_unique<tasks::fabric>(*w.over, r, ranks, static_cast<std::byte*>(w.heap), sizeof(control),
-                                              [keys](int of) { return keys[static_cast<std::size_t>(of)]; });
+      w.net = std::make_unique<net::fabric>(*w.over, r, ranks, static_cast<std::byte*>(w.heap), sizeof(control),
+                                            [keys](int of) { return keys[static_cast<std::size_t>(of)]; });
       w.sights.start(*w.net, painted_, static_cast<control*>(w.heap)->sights, nodes_, neighbours(r), true);
     }
     looks_.fill(sight::nothing);
@@ -98,7 +101,7 @@ class two_nodes : public testing::Test {
   [[nodiscard]] std::vector<int> neighbours(int rank) const {
     std::vector<int> near;
     for (int r = 0; r < ranks; ++r) {
-      if (r != rank && nodes_[static_cast<std::size_t>(r)] == nodes_[static_cast<std::size_t>(rank)]) near.push_back(r);
+      if (r != rank && nodes_[r] == nodes_[rank]) near.push_back(r);
     }
     return near;
   }
@@ -108,7 +111,7 @@ class two_nodes : public testing::Test {
   }
   [[nodiscard]] int chosen(int thief, int partner) { return at_[thief].sights.choose(partner, rng_); }
   // Whom WORKER tries in many turns; every turn is over before the next.
-  std::set<int> tried(tasks::lookout& by, int turns = 400) {
+  std::set<int> tried(sched::lookout& by, int turns = 400) {
     std::set<int> all;
     for (int i = 0; i < turns; ++i) {
       all.insert(by.next());
@@ -121,11 +124,11 @@ class two_nodes : public testing::Test {
     int fd = -1;
     void* heap = nullptr;
     std::unique_ptr<transports::transport> over;
-    std::unique_ptr<tasks::fabric> net;
-    tasks::sights sights;
+    std::unique_ptr<net::fabric> net;
+    sched::sights sights;
   };
   // Ranks are dealt to nodes in turn, as some launchers do.
-  const std::vector<int> nodes_{0, 1, 0, 1, 0, 1};
+  const base::per_rank<int> nodes_{0, 1, 0, 1, 0, 1};
   std::array<sight, ranks> looks_{};
   painted painted_{looks_};
   worker at_[ranks];
@@ -172,8 +175,8 @@ TEST_F(two_nodes, a_neighbour_that_has_taken_something_tells_what_is_left) {
 
 TEST_F(two_nodes, hints_may_be_wrong_and_everybody_is_tried_in_the_end) {
   std::uint32_t lookers = 0;
-  tasks::victims choice(0, {0, 3, 0, 3, 0, 3}, 1, {});
-  tasks::lookout by;
+  sched::victims choice(0, {0, 3, 0, 3, 0, 3}, 1, {});
+  sched::lookout by;
   by.start(painted_, choice, at_[0].sights, neighbours(0), true, 1, lookers, 1);
   for (int r = 0; r < ranks; ++r) looks(r, sight::nothing);
   const std::set<int> all = tried(by, 4000);
@@ -185,16 +188,22 @@ TEST_F(two_nodes, few_sleepers_come_for_what_only_the_fabric_takes) {
   std::uint32_t lookers = 0;
   for (int r = 0; r < ranks; ++r) looks(r, sight::nothing);
   looks(4, sight::far_work);
-  std::vector<std::unique_ptr<tasks::victims>> choices;
-  std::vector<std::unique_ptr<tasks::lookout>> sleepers;
+  std::vector<std::unique_ptr<sched::victims>> choices;
+  std::vector<std::unique_ptr<sched::lookout>> sleepers;
   int come = 0;
   for (int i = 0; i < 8; ++i) {
     choices.push_back(
-        std::make_unique<tasks::victims>(0, std::vector<int>{0, 3, 0, 3, 0, 3}, i + 1, tasks::victims::rules{}));
-    sleepers.push_back(std::make_unique<tasks::lookout>());
+        std::make_unique<sched::victims>(0, std::vector<int>{0, 3, 0, 3, 0, 3}, i + 1, sched::victims::rules{}));
+    sleepers.push_back(std::make_unique<sched::lookout>());
     sleepers.back()->start(painted_, *choices.back(), at_[0].sights, neighbours(0), true, 1, lookers,
                            static_cast<std::uint64_t>(i) + 1);
-    if (sleepers.back()->next() == 4) ++come;  // and is under way
+    EXPECT_NE(sleepers.back()->next(), 4) << "it is for other nodes first";
+    sleepers.back()->tried();
+  }
+  const timespec longer_than_naps{0, 20'000'000};
+  nanosleep(&longer_than_naps, nullptr);
+  for (const auto& s : sleepers) {
+    if (s->next() == 4) ++come;  // and is under way
   }
   EXPECT_EQ(come, 2);
   for (const auto& s : sleepers) s->tried();
@@ -206,12 +215,12 @@ TEST_F(two_nodes, few_sleepers_come_for_what_only_the_fabric_takes) {
 // --- the ranks of a node
 // -------------------------------------------------------------------------------------------------
 
-void compare_with_a_walk(const std::vector<int>& nodes) {
-  const tasks::node_ranks index(nodes);
+void compare_with_a_walk(const base::per_rank<int>& nodes) {
+  const sched::node_ranks index(nodes);
   for (int rank = 0; rank < static_cast<int>(nodes.size()); ++rank) {
     std::vector<int> right;
     for (int r = 0; r < static_cast<int>(nodes.size()); ++r) {
-      if (nodes[static_cast<std::size_t>(r)] == nodes[static_cast<std::size_t>(rank)]) right.push_back(r);
+      if (nodes[r] == nodes[rank]) right.push_back(r);
     }
     std::vector<int> found;
     index.each_beside(rank, [&](int r) {
@@ -233,7 +242,7 @@ TEST(node_ranks, finds_those_of_a_node_however_they_are_numbered) {
   compare_with_a_walk({2, 2, 0, 1, 0, 2, 1});
   base::rng rng(3);
   for (int times = 0; times < 50; ++times) {
-    std::vector<int> nodes;
+    base::per_rank<int> nodes;
     for (std::uint64_t n = 1 + rng.uniform(60); n > 0; --n) nodes.push_back(static_cast<int>(rng.uniform(9)));
     compare_with_a_walk(nodes);
   }

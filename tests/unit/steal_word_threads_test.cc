@@ -24,7 +24,7 @@
 namespace {
 
 using namespace tobi;
-using tasks::the_deque;
+using deque::the_deque;
 
 constexpr std::size_t stack_bytes = 1u << 20;
 constexpr std::size_t frame_words = 24;                            // 192 bytes
@@ -33,8 +33,8 @@ constexpr std::size_t first_word = sizeof(arch::saved_frame) / 8;  // behind wha
 // One worker's memory: what would be its heap region, its stack, and the words of its fork path.
 struct place {
   struct alignas(64) region {
-    tasks::steal_window window{};
-    tasks::the_area area{};
+    deque::steal_window window{};
+    deque::the_area area{};
   };
   std::unique_ptr<region> heap = std::make_unique<region>();
   std::vector<std::uint64_t> stack = std::vector<std::uint64_t>(stack_bytes / 8 + 2);
@@ -64,13 +64,13 @@ class memory_transport final : public played_transport {
   [[nodiscard]] std::byte* map(transports::region_id id) noexcept override { return maps_ ? memory_of(id) : nullptr; }
   status post(int, std::span<const transports::op> ops) noexcept override {
     if (nic_ == nullptr) {
-      transports::execute(ops, [this](transports::region_id id) { return memory_of(id); });
+      transports::execute_whole(ops, [this](transports::region_id id) { return memory_of(id); });
       return status::ok;
     }
     for (const transports::op& o : ops) {
       std::atomic_thread_fence(std::memory_order_seq_cst);  // a chain's order
       if (o.kind != transports::op_kind::compare_swap) {
-        transports::execute({&o, 1}, [this](transports::region_id id) { return memory_of(id); });
+        transports::execute_whole({&o, 1}, [this](transports::region_id id) { return memory_of(id); });
       } else {
         swap_slowly(o);
       }
@@ -100,13 +100,13 @@ class memory_transport final : public played_transport {
   unsigned swaps_ = 0;
 };
 
-struct no_records final : tasks::record_source {
+struct no_records final : deque::record_source {
   std::uint64_t make_record() noexcept override { return 16; }
   void drop_record(std::uint64_t) noexcept override {}
 };
 
-tasks::fabric fabric_of(transports::transport& t, place& p, int rank, std::size_t ranks) {
-  tasks::peer_keys keys{};
+net::fabric fabric_of(transports::transport& t, place& p, int rank, std::size_t ranks) {
+  net::peer_keys keys{};
   keys.stack.bytes[0] = std::byte{1};
   return {
       t, rank, static_cast<int>(ranks), reinterpret_cast<std::byte*>(p.heap.get()), sizeof(place::region), [keys](int) {
@@ -128,20 +128,20 @@ constexpr auto bottom_order = std::memory_order_release;
 
 class inside {
  public:
-  explicit inside(base::door& d) : door_(d), was_(d.step_in()) {}
+  explicit inside(tasks::door& d) : door_(d), was_(d.step_in()) {}
   ~inside() { door_.step_out(was_); }
   inside(const inside&) = delete;
   inside& operator=(const inside&) = delete;
 
  private:
-  base::door& door_;
+  tasks::door& door_;
   bool was_;
 };
 
 // The owner's side of fork and return, as the assembly does it.
 class owner {
  public:
-  owner(place& p, tasks::deque& d, base::door& door, std::vector<std::atomic<int>>& seen)
+  owner(place& p, deque::deque& d, tasks::door& door, std::vector<std::atomic<int>>& seen)
       : place_(p), deque_(d), door_(door), seen_(seen) {
     deque_.reset(place_.high(), 0);
     sp_ = place_.high();
@@ -201,18 +201,19 @@ class owner {
   }
 
   place& place_;
-  tasks::deque& deque_;
-  base::door& door_;
+  deque::deque& deque_;
+  tasks::door& door_;
   std::vector<std::atomic<int>>& seen_;
   std::uintptr_t sp_;
   std::uint64_t gone_on_ = 0;
 };
 
 // OWNER_ANSWERS: the owner looks at its bell; else all that thieves get they get by the attendant.
-// FAR_FROM: thieves of this rank and above are of another node, and the NIC's atomics exclude only each other. Returns
+// FAR_FROM: thieves of this rank and above are of another node. BY_NIC: its atomics exclude only each other. Returns
 // how often the owner went on with an older entry.
 template <class MakeDeque>
-std::uint64_t run_race(std::uint64_t seed, bool owner_answers, MakeDeque make, std::size_t far_from = 0) {
+std::uint64_t run_race(std::uint64_t seed, bool owner_answers, MakeDeque make, std::size_t far_from = 0,
+                       bool by_nic = false) {
   constexpr std::size_t thieves = 3;
   const std::uint64_t enough = owner_answers ? 20'000 : 40'000;
   const std::uint64_t enough_taken = owner_answers ? 1 : 10;
@@ -220,7 +221,7 @@ std::uint64_t run_race(std::uint64_t seed, bool owner_answers, MakeDeque make, s
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::vector<place> places(thieves + 1);
   std::mutex nic;
-  memory_transport over(places, far_from != 0 ? &nic : nullptr);
+  memory_transport over(places, by_nic ? &nic : nullptr);
   std::vector<std::atomic<int>> seen(entries);
   std::atomic<bool> stop{false};
   std::atomic<int> broken{0};
@@ -229,9 +230,10 @@ std::uint64_t run_race(std::uint64_t seed, bool owner_answers, MakeDeque make, s
 
   auto own_net = fabric_of(over, places[0], 0, places.size());
   auto own = make(places[0], own_net, records);
-  std::atomic_ref(places[0].heap->window.busy).store(1);
-  base::door door;
+  std::atomic_ref(places[0].heap->window.busy).store(own->busy_word());
+  tasks::door door;
   owner me(places[0], *own, door, seen);
+  own->is_root(true);
   const std::uint64_t deaf = 0;
   if (!owner_answers) places[0].hot.doorbell = &deaf;
   door.step_out();
@@ -240,8 +242,8 @@ std::uint64_t run_race(std::uint64_t seed, bool owner_answers, MakeDeque make, s
   if (arch::prepare_heavy_fence().empty()) {
     threads.emplace_back([&] {
       for (unsigned next_visit = 0; !stop.load(std::memory_order_relaxed);) {
-        if (tasks::asked(places[0].heap->window) && door.try_visit()) {
-          own->serve(tasks::server::attendant);
+        if (deque::asked(places[0].heap->window) && door.try_visit()) {
+          own->serve(deque::server::attendant);
           door.end_visit();
         }
         if (next_visit++ % 16 == 0) std::this_thread::yield();
@@ -252,12 +254,12 @@ std::uint64_t run_race(std::uint64_t seed, bool owner_answers, MakeDeque make, s
   }
   for (std::size_t t = 1; t <= thieves; ++t) {
     threads.emplace_back([&, t] {
-      memory_transport way(places, far_from != 0 ? &nic : nullptr, far_from == 0 || t < far_from);
+      memory_transport way(places, by_nic ? &nic : nullptr, far_from == 0 || t < far_from);
       auto net = fabric_of(way, places[t], static_cast<int>(t), places.size());
       auto mine = make(places[t], net, records);
       while (!stop.load(std::memory_order_relaxed)) {
-        tasks::stolen got;
-        if (mine->steal(0, got) != tasks::steal_result::taken) {
+        trace::stolen got;
+        if (mine->steal(0, got) != trace::steal_result::taken) {
           std::this_thread::yield();
           continue;
         }
@@ -297,30 +299,67 @@ std::uint64_t run_race(std::uint64_t seed, bool owner_answers, MakeDeque make, s
 
 TEST(steal_word, every_entry_is_popped_or_taken_once_and_whole) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    run_race(seed, seed % 2 == 0, [](place& p, tasks::fabric& net, no_records& r) {
-      return std::make_unique<tasks::steal_word>(p.hot, p.slots.data(), net, p.heap->window, r, p.high(), stack_bytes);
+    run_race(seed, seed % 2 == 0, [](place& p, net::fabric& net, no_records& r) {
+      return std::make_unique<deque::steal_word>(p.hot, p.slots.data(), net, p.heap->window, r, p.high(), stack_bytes);
     });
   }
 }
 
-TEST(steal_word, every_entry_is_popped_or_taken_once_and_whole_from_two_windows) {
+void race_at_two_windows(bool by_nic) {
   std::uint64_t gone_on = 0;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const std::size_t far_from = 2 + seed / 2 % 2;
     gone_on += run_race(
         seed, seed % 2 == 0,
-        [&](place& p, tasks::fabric& net, no_records& r) {
-          return std::make_unique<tasks::steal_word>(p.hot, p.slots.data(), net, p.heap->window, r, p.high(),
-                                                     stack_bytes, true, net.rank() < static_cast<int>(far_from));
+        [&](place& p, net::fabric& net, no_records& r) {
+          const bool has_neighbours = net.rank() < static_cast<int>(far_from);
+          return std::make_unique<deque::steal_word>(p.hot, p.slots.data(), net, p.heap->window, r, p.high(),
+                                                     stack_bytes, true, has_neighbours ? 2 : 1);
         },
-        far_from);
+        far_from, by_nic);
   }
   EXPECT_GT(gone_on, 0u);
+}
+TEST(steal_word, every_entry_is_popped_or_taken_once_and_whole_from_two_windows) { race_at_two_windows(false); }
+TEST(steal_word, every_entry_is_popped_or_taken_once_and_whole_from_two_windows_by_the_nic) {
+  race_at_two_windows(true);
+}
+
+// What is shown to other nodes, and to this one, when a task that has just begun has forked FORKS times.
+struct shown_entries {
+  std::uint64_t far, near;
+  bool operator==(const shown_entries&) const = default;
+};
+shown_entries shown_after(int forks, std::size_t nodes, bool of_root) {
+  std::vector<place> places(2);
+  memory_transport over(places);
+  std::vector<std::atomic<int>> seen(16);
+  no_records records;
+  auto net = fabric_of(over, places[0], 0, places.size());
+  deque::steal_word mine(places[0].hot, places[0].slots.data(), net, places[0].heap->window, records, places[0].high(),
+                         stack_bytes, true, nodes);
+  tasks::door door;
+  owner me(places[0], mine, door, seen);
+  if (of_root) mine.is_root(true);
+  for (int i = 0; i < forks; ++i) me.fork(static_cast<std::uint64_t>(i));
+  const deque::steal_window& window = places[0].heap->window;
+  return {deque::window_word::unpack(window.word).size(), deque::window_word::unpack(window.near.word).size()};
+}
+
+TEST(steal_word, shows_what_a_root_forks_first_to_other_nodes) {
+  EXPECT_EQ(shown_after(1, 2, true), (shown_entries{1, 0}));
+  EXPECT_EQ(shown_after(3, 2, true), (shown_entries{1, 2}));
+  EXPECT_EQ(shown_after(3, 4, true), (shown_entries{2, 1}));
+  EXPECT_EQ(shown_after(4, 1000, true), (shown_entries{3, 1})) << "something is left for the root's own node";
+}
+TEST(steal_word, shows_what_other_tasks_fork_first_to_their_own_node) {
+  EXPECT_EQ(shown_after(3, 2, false), (shown_entries{0, 3}));
+  EXPECT_EQ(shown_after(3, 1, true), (shown_entries{3, 0})) << "one node has one window";
 }
 
 TEST(the, every_entry_is_popped_or_taken_once_and_whole) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    run_race(seed, true, [](place& p, tasks::fabric& net, no_records& r) {
+    run_race(seed, true, [](place& p, net::fabric& net, no_records& r) {
       return std::make_unique<the_deque>(p.hot, p.slots.data(), net, p.heap->window, p.heap->area, r, p.high(),
                                          stack_bytes);
     });
@@ -340,7 +379,7 @@ void run_ready_race(MakeDeque make) {
   no_records records;
   auto own_net = fabric_of(over, places[0], 0, places.size());
   auto own = make(places[0], own_net, records);
-  tasks::ready_contexts ready;
+  deque::ready_contexts ready;
   ready.start(own_net, own->shown_lists(), true);
   std::vector<std::thread> threads;
   for (std::size_t t = 1; t <= thieves; ++t) {
@@ -348,8 +387,8 @@ void run_ready_race(MakeDeque make) {
       auto net = fabric_of(over, places[t], static_cast<int>(t), places.size());
       auto mine = make(places[t], net, records);
       while (!stop.load(std::memory_order_relaxed)) {
-        tasks::stolen got;
-        if (mine->steal(0, got) == tasks::steal_result::context) {
+        trace::stolen got;
+        if (mine->steal(0, got) == trace::steal_result::context) {
           seen[got.list / 16].fetch_add(1);
           taken.fetch_add(1);
         } else {
@@ -384,10 +423,10 @@ void run_ready_race(MakeDeque make) {
 }
 
 TEST(ready, every_list_is_taken_once) {
-  run_ready_race([](place& p, tasks::fabric& net, no_records& r) {
-    return std::make_unique<tasks::steal_word>(p.hot, p.slots.data(), net, p.heap->window, r, p.high(), stack_bytes);
+  run_ready_race([](place& p, net::fabric& net, no_records& r) {
+    return std::make_unique<deque::steal_word>(p.hot, p.slots.data(), net, p.heap->window, r, p.high(), stack_bytes);
   });
-  run_ready_race([](place& p, tasks::fabric& net, no_records& r) {
+  run_ready_race([](place& p, net::fabric& net, no_records& r) {
     return std::make_unique<the_deque>(p.hot, p.slots.data(), net, p.heap->window, p.heap->area, r, p.high(),
                                        stack_bytes);
   });
@@ -424,7 +463,7 @@ TEST(steal_word, its_owner_believes_the_atomic_that_has_failed_and_not_a_load) {
   late_transport over(places[0]);
   no_records records;
   auto net = fabric_of(over, places[0], 0, 2);
-  tasks::steal_word own(places[0].hot, places[0].slots.data(), net, places[0].heap->window, records, places[0].high(),
+  deque::steal_word own(places[0].hot, places[0].slots.data(), net, places[0].heap->window, records, places[0].high(),
                         stack_bytes);
   over.device_word = places[0].heap->window.word;
   own.reset(places[0].high(), 0);
@@ -432,7 +471,7 @@ TEST(steal_word, its_owner_believes_the_atomic_that_has_failed_and_not_a_load) {
   std::memset(reinterpret_cast<void*>(sp), 0, frame_words * 8);
   *places[0].hot.bottom++ = sp;
   own.forked();
-  const auto shown = tasks::window_word::unpack(over.device_word);
+  const auto shown = deque::window_word::unpack(over.device_word);
   ASSERT_EQ(shown.size(), 1u);
   over.device_word = shown.claimed().pack();
   over.swaps = 0;

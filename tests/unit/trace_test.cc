@@ -13,16 +13,16 @@
 namespace {
 
 using namespace tobi;
-using tasks::event;
-using tasks::event_kind;
-using tasks::steal_result;
+using trace::event;
+using trace::event_kind;
+using trace::steal_result;
 
 event task_at(std::uint64_t begin, std::uint64_t end) {
   return {begin, end, event_kind::task, steal_result::taken, 0, -1, 0, 1, {}};
 }
 
 TEST(trace_ring, keeps_the_newest_and_counts_what_went) {
-  tasks::event_ring ring(4 * sizeof(event));
+  trace::event_ring ring(4 * sizeof(event));
   EXPECT_EQ(ring.newest(), nullptr);
   for (std::uint64_t i = 0; i < 4; ++i) ring.add(task_at(i, i));
   EXPECT_EQ(ring.lost(), 0u);
@@ -35,7 +35,7 @@ TEST(trace_ring, keeps_the_newest_and_counts_what_went) {
 }
 
 TEST(trace_ring, has_room_for_one_at_least) {
-  tasks::event_ring ring(1);
+  trace::event_ring ring(1);
   ring.add(task_at(1, 2));
   ring.add(task_at(3, 4));
   EXPECT_EQ(ring.size(), 1u);
@@ -43,15 +43,15 @@ TEST(trace_ring, has_room_for_one_at_least) {
 }
 
 TEST(tracer, failed_attempts_in_a_row_are_one_event_and_are_all_counted) {
-  tasks::tracer t(1 << 16);
+  trace::tracer t(1 << 16);
   t.run_begins();
   const auto attempt = [&](int victim, steal_result result) {
-    const std::uint64_t begin = tasks::tracer::now();
+    const std::uint64_t begin = trace::tracer::now();
     t.steal_begins(begin);
-    tasks::stolen got;
+    trace::stolen got;
     got.sp = 0x1000;
     got.base = got.sp + 100;
-    t.steal_ends(victim, result, tasks::tracer::now(), got);
+    t.steal_ends(victim, result, trace::tracer::now(), got);
   };
   for (int i = 0; i < 5; ++i) attempt(1, steal_result::empty);
   attempt(2, steal_result::empty);
@@ -72,21 +72,21 @@ TEST(tracer, failed_attempts_in_a_row_are_one_event_and_are_all_counted) {
 }
 
 TEST(tracer, a_task_that_was_found_ready_late_has_the_time_since_it_was) {
-  tasks::tracer t(1 << 16);
+  trace::tracer t(1 << 16);
   t.run_begins();
-  const std::uint64_t could = tasks::tracer::now() - 5000;
+  const std::uint64_t could = trace::tracer::now() - 5000;
   t.ready_since(48, could);
-  t.resumed(48, 3, tasks::tracer::now());
-  t.ready_since(64, tasks::tracer::now() + 1'000'000'000);
+  t.resumed(48, 3, trace::tracer::now());
+  t.ready_since(64, trace::tracer::now() + 1'000'000'000);
   ASSERT_EQ(t.ring().size(), 3u);
   EXPECT_EQ(t.ring().at(0).begin, could);
   EXPECT_GE(t.ring().at(0).end, could + 5000);
   EXPECT_EQ(t.ring().at(2).begin, t.ring().at(2).end) << "a clock that is ahead makes no time before itself";
 
-  job::trace_facts facts{"shm", "child_full", "steal_word", could, {}};
+  trace::trace_facts facts{"shm", "child_full", "steal_word", could, {}};
   facts.ranks.resize(1);
   std::string text;
-  job::trace_encoder encoder(text, facts);
+  trace::trace_encoder encoder(text, facts);
   encoder.begin();
   encoder.event(0, {could, could + 7000, event_kind::ready, steal_result::taken, 0, -1, 48, 1, {}});
   encoder.event(0, {could + 9000, could + 9000, event_kind::ready, steal_result::taken, 0, -1, 64, 1, {}});
@@ -99,18 +99,18 @@ TEST(tracer, a_task_that_was_found_ready_late_has_the_time_since_it_was) {
 }
 
 TEST(tracer, records_nothing_outside_of_runs_and_no_wait_inside_a_steal) {
-  tasks::tracer t(1 << 16);
-  t.waited(1, tasks::tracer::now());
+  trace::tracer t(1 << 16);
+  t.waited(1, trace::tracer::now());
   EXPECT_EQ(t.ring().size(), 0u);
   t.run_begins();
-  t.steal_begins(tasks::tracer::now());
-  t.waited(1, tasks::tracer::now());
-  tasks::stolen got;
+  t.steal_begins(trace::tracer::now());
+  t.waited(1, trace::tracer::now());
+  trace::stolen got;
   got.spent(steal_phase::lock, arch::cycles() - 10'000'000);
-  t.steal_ends(1, steal_result::taken, tasks::tracer::now(), got);
+  t.steal_ends(1, steal_result::taken, trace::tracer::now(), got);
   EXPECT_GT(t.ring().at(0).phase_ns[static_cast<std::size_t>(steal_phase::lock)], 0u);
   EXPECT_EQ(t.ring().at(0).phase_ns[static_cast<std::size_t>(steal_phase::unlock)], 0u);
-  t.waited(1, tasks::tracer::now());
+  t.waited(1, trace::tracer::now());
   EXPECT_EQ(t.ring().size(), 2u);
   EXPECT_EQ(t.ring().at(1).kind, event_kind::wait);
   t.run_ends();
@@ -122,8 +122,8 @@ struct world {
   double offset, drift;
   std::mt19937_64 rng{7};
   [[nodiscard]] std::uint64_t other(double ns) const { return static_cast<std::uint64_t>(ns * (1 + drift) + offset); }
-  std::vector<job::clock_exchange> ping(double at, int count, double slowest_there, double slowest_back) {
-    std::vector<job::clock_exchange> all;
+  std::vector<trace::clock_exchange> ping(double at, int count, double slowest_there, double slowest_back) {
+    std::vector<trace::clock_exchange> all;
     for (int i = 0; i < count; ++i) {
       const double there = 200 + std::uniform_real_distribution<>(0, slowest_there)(rng);
       const double back = 200 + std::uniform_real_distribution<>(0, slowest_back)(rng);
@@ -138,7 +138,7 @@ TEST(clock_fit, the_truth_lies_within_the_bound_however_unlike_the_two_ways_are)
   for (const double offset : {0.0, 5e6, 1e12}) {
     for (const auto& [there, back] : {std::pair{100.0, 100.0}, {5000.0, 10.0}, {10.0, 90000.0}}) {
       world w{offset, 0};
-      const auto got = job::estimate_offset(w.ping(1e13, 32, there, back));
+      const auto got = trace::estimate_offset(w.ping(1e13, 32, there, back));
       EXPECT_LE(std::abs(static_cast<double>(got.offset_ns) - offset), static_cast<double>(got.error_ns) + 1);
       EXPECT_LT(got.error_ns, 3000u) << "32 exchanges, some of which are fast";
     }
@@ -146,24 +146,24 @@ TEST(clock_fit, the_truth_lies_within_the_bound_however_unlike_the_two_ways_are)
 }
 
 TEST(clock_fit, a_clock_that_is_behind_has_a_negative_offset) {
-  const job::clock_exchange one{1'000'000, 400'500, 1'001'000};
-  const auto got = job::estimate_offset({&one, 1});
+  const trace::clock_exchange one{1'000'000, 400'500, 1'001'000};
+  const auto got = trace::estimate_offset({&one, 1});
   EXPECT_EQ(got.offset_ns, -600'000);
   EXPECT_EQ(got.error_ns, 500u);
 }
 
 TEST(clock_fit, ranges_that_contradict_each_other_leave_the_narrowest) {
-  const job::clock_exchange all[] = {{0, 1000, 100}, {5000, 9000, 5010}};
-  const auto got = job::estimate_offset(all);
+  const trace::clock_exchange all[] = {{0, 1000, 100}, {5000, 9000, 5010}};
+  const auto got = trace::estimate_offset(all);
   EXPECT_EQ(got.offset_ns, 3995);
   EXPECT_EQ(got.error_ns, 5u);
 }
 
 TEST(clock_fit, a_linear_drift_is_corrected_all_the_way) {
   world w{123'456'789, 40e-6};
-  const auto first = job::estimate_offset(w.ping(1e12, 32, 300, 300));
-  const auto last = job::estimate_offset(w.ping(1e12 + 3600e9, 32, 300, 300));
-  const job::clock_line line(first, last);
+  const auto first = trace::estimate_offset(w.ping(1e12, 32, 300, 300));
+  const auto last = trace::estimate_offset(w.ping(1e12 + 3600e9, 32, 300, 300));
+  const trace::clock_line line(first, last);
   EXPECT_NEAR(line.drift_ppm(), 40, 0.1);
   for (double at = 1e12; at < 1e12 + 3600e9; at += 97e9) {
     EXPECT_LE(std::abs(line.to_reference(w.other(at)) - at), static_cast<double>(line.error_ns()) + 200);
@@ -171,7 +171,7 @@ TEST(clock_fit, a_linear_drift_is_corrected_all_the_way) {
 }
 
 TEST(clock_fit, time_never_turns_around) {
-  const job::clock_line wild({1000, 0, 10}, {1001, 500'000, 10});
+  const trace::clock_line wild({1000, 0, 10}, {1001, 500'000, 10});
   double before = -1e18;
   for (std::uint64_t t = 1000; t < 100'000; t += 7) {
     EXPECT_GE(wild.to_reference(t), before);
@@ -180,18 +180,18 @@ TEST(clock_fit, time_never_turns_around) {
 }
 
 TEST(clock_fit, the_default_is_no_change) {
-  const job::clock_line same;
+  const trace::clock_line same;
   EXPECT_EQ(same.to_reference(123'456'789'012'345), 123'456'789'012'345.0);
   EXPECT_EQ(same.error_ns(), 0u);
 }
 
 TEST(trace_file, is_json_with_every_track_named_one_event_a_line) {
-  job::trace_facts facts{"shm+\"odd\"", "continuation_greedy", "steal_word", 1000, {}};
+  trace::trace_facts facts{"shm+\"odd\"", "continuation_greedy", "steal_word", 1000, {}};
   facts.ranks.resize(3);
   facts.ranks[2].node = 1;
   facts.ranks[1].lost = 17;
   std::string text;
-  job::trace_encoder encoder(text, facts);
+  trace::trace_encoder encoder(text, facts);
   encoder.begin();
   encoder.event(0, task_at(1500, 4999));
   event steal{2000, 3234, event_kind::steal, steal_result::taken, 0, 2, 512, 1, {}};

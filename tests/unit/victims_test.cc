@@ -14,7 +14,7 @@
 namespace {
 
 using tobi::base::victim_policy;
-using tobi::tasks::victims;
+using tobi::sched::victims;
 
 const victims::rules near{};
 const victims::rules uniform{victim_policy::uniform, 0};

@@ -15,7 +15,7 @@
 namespace {
 
 using namespace tobi;
-using tasks::location;
+using net::location;
 using tasks::record;
 using tasks::wait_queue;
 
@@ -41,14 +41,14 @@ struct heap {
 class wait_queue_of : public testing::Test {
  protected:
   wait_queue_of() {
-    std::vector<tasks::peer_keys> keys(2);
+    base::per_rank<net::peer_keys> keys(2);
     for (int r = 0; r < 2; ++r) {
       const transports::memory whole{of_[r].all, heap::bytes, of_[r].fd, 0};
       if (both_.of(r).register_memory(whole, keys[r].heap) != status::ok) std::abort();
       keys[r].stack = keys[r].heap;
     }
-    net_ = std::make_unique<tasks::fabric>(both_.of(0), 0, 2, reinterpret_cast<std::byte*>(of_[0].all), heap::bytes,
-                                           [keys](int r) { return keys[static_cast<std::size_t>(r)]; });
+    net_ = std::make_unique<net::fabric>(both_.of(0), 0, 2, reinterpret_cast<std::byte*>(of_[0].all), heap::bytes,
+                                         [keys](int r) { return keys[r]; });
   }
   // Task i waits for record i of worker RANK.
   void wait_for_all(int rank) {
@@ -60,7 +60,7 @@ class wait_queue_of : public testing::Test {
 
   heap of_[2];
   fabric_in_process both_{"sim", "", 2};
-  std::unique_ptr<tasks::fabric> net_;
+  std::unique_ptr<net::fabric> net_;
   wait_queue queue_;
 };
 

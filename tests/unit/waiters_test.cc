@@ -11,8 +11,8 @@
 
 namespace {
 
-using tobi::tasks::links_before;
-using tobi::tasks::waiter_links;
+using tobi::deque::links_before;
+using tobi::deque::waiter_links;
 
 struct waiters {
   std::vector<waiter_links> images = std::vector<waiter_links>(1);  // 0 is nobody
@@ -30,7 +30,7 @@ struct waiters {
   }
   // Counts all of LIST in SEEN; returns how many must be taken one after the other until its last one goes on.
   int generations(std::uint64_t list, std::vector<int>& seen) const {
-    const std::uint64_t first = list & ~tobi::tasks::one_tree;
+    const std::uint64_t first = list & ~tobi::deque::one_tree;
     ++seen[first / 16];
     int most = 0;
     for (const std::uint64_t rest : images[first / 16].rest(list)) {

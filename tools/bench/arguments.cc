@@ -101,7 +101,7 @@ void complete_tree(tree_options& o) {
   o.shape = known->shape;
 }
 
-// Answers that do not fit 64 bits are not computed.
+// Results that do not fit 64 bits are not computed.
 void check_btc(const btc_options& o) {
   long double tasks = 1;
   for (std::uint64_t d = 0; d < o.depth; ++d) tasks = tasks * static_cast<long double>(2 * o.iter) + 1;

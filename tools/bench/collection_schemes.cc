@@ -36,7 +36,7 @@ using collection = tobi::task_collection<std::uint64_t, tasks_here>;
 void execute_task(const std::uint64_t& task, const collection::context& here) { here.local().execute(task); }
 
 // Of fork_join: a task finds this process's part by itself, wherever it has moved to.
-struct listed_tasks {
+struct {
   tasks_here* here = nullptr;
   std::vector<std::uint64_t> numbers;  // alike in every process
 } listed;

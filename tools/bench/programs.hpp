@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs, a row each: what runs, what is right, and what is said about it. Nothing else compares names.
+// The programs, a row each: what runs, what is right, and what is said about it. Their names are compared in two other
+// files: arguments.cc, where several options decide together, and peers.cc, which has fib and uts alone.
 #pragma once
 
 #include <cstdint>

@@ -67,8 +67,8 @@ int measure_space(const arguments& a) {
   const named_tree* t1 = find_tree("T1");
   parallel::uts_prepare(t1->shape);
   const std::uint64_t somewhere = tobi::run([] {
-    const volatile char here = 0;
-    return reinterpret_cast<std::uint64_t>(&here);
+    const auto frame = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+    return frame;
   });
   const std::uint64_t reserved = mapping_of(somewhere);
   if (rt.rank() == 0 && !a.json) {

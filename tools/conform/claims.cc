@@ -128,9 +128,13 @@ std::string another_thread_may_call(stage& s) {
   std::string bad;
   std::thread other([&] {
     std::uint64_t back = 0;
-    if (s.done(s.next(), s.put(s.next(), 0, &mine, 8)) != status::ok) bad = "put failed in another thread";
-    if (s.done(s.next(), s.get(s.next(), 0, &back, 8)) != status::ok) bad = "get failed in another thread";
-    if (bad.empty() && back != mine) bad = "what another thread has put does not come back";
+    try {
+      if (s.done(s.next(), s.put(s.next(), 0, &mine, 8)) != status::ok) bad = "put failed in another thread";
+      if (s.done(s.next(), s.get(s.next(), 0, &back, 8)) != status::ok) bad = "get failed in another thread";
+      if (bad.empty() && back != mine) bad = "what another thread has put does not come back";
+    } catch (const out_of_patience& e) {
+      bad = e.what();
+    }
   });
   other.join();
   s.fence();

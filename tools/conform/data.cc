@@ -2,10 +2,12 @@
 // Puts and gets: integrity, order in a chain, completion, passivity.
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <numeric>
 
+#include "arch/clock.hpp"
 #include "tools/conform/rules.hpp"
 
 namespace tobi::conformance {
@@ -24,6 +26,7 @@ constexpr std::size_t offsets[] = {0, 1, 3, 8, 4093};
 std::string put_moves_exactly_its_bytes(stage& s) {
   std::vector<std::byte> source(sizes[std::size(sizes) - 1] + 8);
   for (const std::size_t n : sizes) {
+    if (n > s.fabric.caps().put_max) break;
     for (const std::size_t at : offsets) {
       std::memset(s.local(), 0xee, at + n + 16);
       s.fence();
@@ -46,6 +49,7 @@ std::string put_moves_exactly_its_bytes(stage& s) {
 std::string get_moves_exactly_its_bytes(stage& s) {
   std::vector<std::byte> target(sizes[std::size(sizes) - 1] + 16);
   for (const std::size_t n : sizes) {
+    if (n > s.fabric.caps().put_max) break;
     for (const std::size_t at : offsets) {
       for (std::size_t i = 0; i < n; ++i) *s.local(at + i) = pattern(i, s.rank());
       s.fence();
@@ -92,11 +96,21 @@ std::string a_chain_takes_effect_in_order(stage& s) {
 std::string a_get_does_not_overtake_a_put_of_its_chain(stage& s) {
   if (!s.fabric.caps().chains()) return "skip: chains are not claimed";
   if (s.size() < 2) return "skip: it takes two ranks";
+  // Rank 0 says when it is enough: a machine that others share may be a hundred times slower a moment later.
+  constexpr std::uint64_t enough = ~std::uint64_t{0};
+  constexpr std::uint64_t seconds_ns = 5'000'000'000;
   const std::uint64_t rounds = s.turns(3000);
+  s.word(128) = s.word(192) = 0;
+  s.fence();
+  const std::uint64_t begin = arch::now_ns();
   std::string bad;
   for (std::uint64_t i = 1; i <= rounds; ++i) {
     std::uint64_t seen = 0;
     const std::uint64_t one = 1;
+    if (s.rank() == 0 && arch::now_ns() - begin > seconds_ns) {
+      std::atomic_ref(s.word(128)).store(enough, std::memory_order_release);
+      break;
+    }
     if (s.rank() == 0) {
       std::atomic_ref(s.word(0)).store(0);
       std::atomic_ref(s.word(64)).store(0);
@@ -104,9 +118,10 @@ std::string a_get_does_not_overtake_a_put_of_its_chain(stage& s) {
       std::atomic_ref(s.word(128)).store(i, std::memory_order_release);  // go
     } else if (s.rank() == 1) {
       std::uint64_t go = 0;
-      while (go != i) {
+      while (go != i && go != enough) {
         if (s.done(0, s.get(0, 128, &go, 8)) != status::ok) return "get failed";
       }
+      if (go == enough) break;
     }
     if (s.rank() < 2) {
       const std::uint64_t mine = s.rank() == 0 ? 0 : 64;
@@ -120,6 +135,55 @@ std::string a_get_does_not_overtake_a_put_of_its_chain(stage& s) {
       while ((theirs = std::atomic_ref(s.word(192)).load(std::memory_order_acquire)) == 0) s.wait_a_turn();
       if (seen == 0 && theirs == 1) bad = "both gets overtook the puts before them";
     }
+  }
+  s.fence();
+  return bad;
+}
+
+// A chain's get reads what the operations before it have written: the same word, by the same rank, so nothing else can
+// be the reason.
+std::string a_get_reads_what_its_chain_has_written(stage& s) {
+  if (!s.fabric.caps().chains()) return "skip: chains are not claimed";
+  const std::uint64_t rounds = s.rounds(2000);
+  s.word(0) = s.word(8) = 0;
+  s.fence();
+  for (std::uint64_t i = 1; i <= rounds; ++i) {
+    std::uint64_t seen = 0;
+    const op both[] = {s.put(s.next(), 0, &i, 8), s.get(s.next(), 0, &seen, 8)};
+    if (s.done(s.next(), both) != status::ok) return "chain failed";
+    if (seen != i) return "a get has read what was there before the put of its chain";
+    if (!s.fabric.caps().fetch_add) continue;
+    std::uint64_t old = 0;
+    const op claim[] = {s.add(s.next(), 8, 1, &old), s.get(s.next(), 8, &seen, 8)};
+    if (s.done(s.next(), claim) != status::ok) return "chain failed";
+    if (seen != i) return "a get has read what was there before the fetch_add of its chain";
+  }
+  s.fence();
+  return "";
+}
+
+// The owner's CPU stores next to a word that a peer puts: none of either is lost. A device that writes whole lines, or
+// a CPU that writes an old one back, would lose some.
+std::string a_put_and_stores_next_to_it_all_remain(stage& s) {
+  const std::uint64_t rounds = s.rounds(2000);
+  s.word(0) = s.word(8) = 0;
+  s.fence();
+  const std::atomic_ref mine(s.word(8));
+  std::uint64_t stored = 0;
+  std::string bad;
+  for (std::uint64_t i = 1; i <= rounds; ++i) {
+    std::uint64_t back = 0;
+    const op one = s.put(s.next(), 0, &i, 8);
+    if (s.posted(s.next(), {&one, 1}) != status::ok) return "put failed";
+    status got = status::again;
+    while (got == status::again) {
+      if (mine.load(std::memory_order_relaxed) != stored) bad = "a store was lost next to a peer's put";
+      mine.store(++stored, std::memory_order_relaxed);
+      got = s.fabric.flush(s.next());
+      s.wait_a_turn();
+    }
+    if (got != status::ok || s.done(s.next(), s.get(s.next(), 0, &back, 8)) != status::ok) return "put failed";
+    if (back != i) bad = "a put was lost next to stores of its target's CPU";
   }
   s.fence();
   return bad;
@@ -172,7 +236,7 @@ std::string a_get_reads_behind_the_get_before_it(stage& s) {
 
 // Buffers of a registered region may be used by the fabric in place.
 std::string registered_buffers_work_too(stage& s) {
-  constexpr std::size_t n = 100'000;
+  const std::size_t n = std::min<std::size_t>(100'000, s.fabric.caps().put_max);
   constexpr std::size_t from = 1u << 20;
   constexpr std::size_t to = 2u << 20;
   constexpr std::size_t back = 3u << 20;
@@ -215,6 +279,54 @@ std::string aligned_words_do_not_tear(stage& s) {
   s.fence();
   s.word(512) = 0;
   s.fence();
+  return bad;
+}
+
+// Dekker: rank 0 puts X, waits until that is complete, and gets Y; rank 1 stores Y and loads X by its CPU. Not both may
+// miss what the other has written. Rank 1 notes what it saw of X behind each value of Y.
+std::string a_complete_put_is_seen(stage& s) {
+  if (s.size() < 2) return "skip: this takes two ranks";
+  constexpr std::size_t x_at = 0;
+  constexpr std::size_t y_at = 4096;
+  constexpr std::size_t got_at = 64u << 10;
+  constexpr std::size_t noted_at = 1u << 20;
+  constexpr std::uint64_t most = (stage::bytes - noted_at) / 8;
+  constexpr std::uint64_t each = 2000;
+  const std::uint64_t batches =
+      std::max<std::uint64_t>(1, std::min<std::uint64_t>(s.rounds(40 * each) / each, s.turns(40)));
+  const std::uint64_t puts = std::min(each, s.rounds(each));
+  std::string bad;
+  for (std::uint64_t batch = 0; batch < batches; ++batch) {
+    s.word(x_at) = s.word(y_at) = 0;
+    s.fence();
+    if (s.rank() == 0) {
+      auto* got = &s.word(got_at);
+      for (std::uint64_t i = 1; i <= puts && bad.empty(); ++i) {
+        if (s.done(1, s.put(1, x_at, &i, 8)) != status::ok) bad = "put failed";
+        if (s.done(1, s.get(1, y_at, &got[i - 1], 8)) != status::ok) bad = "get failed";
+      }
+      for (std::uint64_t sent = 0, n = 0; sent < puts * 8 && bad.empty(); sent += n) {
+        n = std::min(puts * 8 - sent, s.fabric.caps().put_max);
+        if (s.done(1, s.put(1, got_at + sent, s.local(got_at + sent), n)) != status::ok) bad = "put failed";
+      }
+    } else if (s.rank() == 1) {
+      const std::atomic_ref x(s.word(x_at));
+      const std::atomic_ref y(s.word(y_at));
+      auto* noted = &s.word(noted_at);
+      for (std::uint64_t seen = 0, i = 1; seen < puts && i < most; ++i) {
+        y.store(i, std::memory_order_relaxed);
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        noted[i] = seen = x.load(std::memory_order_relaxed);
+        if (!s.fabric.caps().passive_rma) s.fabric.progress();
+      }
+    }
+    s.fence();
+    for (std::uint64_t i = 1; s.rank() == 1 && bad.empty() && i <= puts; ++i) {
+      const std::uint64_t next = (&s.word(got_at))[i - 1] + 1;
+      if (next <= s.word(y_at) && (&s.word(noted_at))[next] < i) bad = "a put that was complete was not seen";
+    }
+    s.fence();
+  }
   return bad;
 }
 
@@ -279,14 +391,51 @@ std::string a_put_within_inline_max_releases_its_buffer(stage& s) {
   return bad;
 }
 
+// What was posted unordered is complete at flush all the same, each operation of it once.
+std::string unordered_operations_are_all_executed(stage& s) {
+  const std::size_t most = std::min<std::size_t>(s.fabric.caps().chain_max, 16);
+  const std::uint64_t rounds = s.rounds(200);
+  constexpr std::size_t written = 4096;
+  std::uint64_t values[16];
+  std::uint64_t seen[16];
+  std::string bad;
+  for (std::size_t i = 0; i < most; ++i) s.word(8 * i) = 1000 + i;
+  s.fence();
+  for (std::uint64_t round = 1; round <= rounds && bad.empty(); ++round) {
+    op ops[16];
+    for (std::size_t i = 0; i < most; ++i) {
+      values[i] = round * 16 + i;
+      seen[i] = 0;
+      ops[i] = i % 2 == 0 ? s.get(s.next(), 8 * i, &seen[i], 8) : s.put(s.next(), written + 8 * i, &values[i], 8);
+    }
+    status got = status::again;
+    while ((got = s.fabric.post_unordered(s.next(), {ops, most})) == status::again) s.wait_a_turn();
+    if (got == status::ok) {
+      while ((got = s.fabric.flush(s.next())) == status::again) s.wait_a_turn();
+    }
+    if (got != status::ok) bad = "posting unordered returns " + std::string(to_string(got));
+    for (std::size_t i = 0; i < most && bad.empty(); ++i) {
+      std::uint64_t there = seen[i];
+      if (i % 2 != 0 && s.done(s.next(), s.get(s.next(), written + 8 * i, &there, 8)) != status::ok) bad = "get failed";
+      if (there != (i % 2 == 0 ? 1000 + i : values[i])) bad = "operation " + std::to_string(i) + " was not executed";
+    }
+  }
+  s.fence();
+  return bad;
+}
+
 constexpr rule rules[] = {
     {"put-integrity", put_moves_exactly_its_bytes},
     {"get-integrity", get_moves_exactly_its_bytes},
     {"registered-buffers", registered_buffers_work_too},
     {"chain-order-of-puts", a_chain_takes_effect_in_order},
     {"chain-order-put-then-get", a_get_does_not_overtake_a_put_of_its_chain},
+    {"chain-order-of-one-word", a_get_reads_what_its_chain_has_written},
     {"chain-order-of-gets", a_get_reads_behind_the_get_before_it},
+    {"unordered", unordered_operations_are_all_executed},
+    {"stores-next-to-puts", a_put_and_stores_next_to_it_all_remain},
     {"words-do-not-tear", aligned_words_do_not_tear},
+    {"complete-put-is-seen", a_complete_put_is_seen},
     {"passive-rma", the_target_need_not_poll},
     {"direct-map", a_mapped_region_is_the_region},
     {"inline-put", a_put_within_inline_max_releases_its_buffer},

@@ -22,12 +22,13 @@
 //   inline_max            inline-put                  (1)
 //   chain_max             chain-order-..., chain-max  chain-max
 //   put_max               put-max                     put-max
+//   put_granule           put-integrity: 1 is asked of every transport that the runtime uses
 //   peers_max             (6)                         (6)
 //   msg_max               notices                     msg-max
 //
 // (1) That nothing went wrong once promises nothing: atomics of two kinds may not have met, gets may have come in
-// order,
-//     one death may have been seen, and a buffer may have been read early. Gets out of order are counted and told.
+//     order, one death may have been seen, and a buffer may have been read early. Gets out of order are counted and
+//     told.
 // (2) A claim may be what was measured at the start, and on a slow machine the measurement says no, which costs polls
 //     and is right. So what is not claimed is tried and told, and is no failure.
 // (3) It is a demand, so that it holds needlessly is no harm: what came without it is told.
@@ -40,6 +41,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +51,11 @@
 #include "transports/transport.hpp"
 
 namespace tobi::conformance {
+
+/// A wait in a rule has taken longer than stage::patience_ns. The ranks are no longer in step.
+struct out_of_patience : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 /// What a rule works with. Each rank has one region of `bytes`, attached by all, and a small one that fence() uses.
 struct stage {
@@ -66,6 +73,8 @@ struct stage {
   std::uint64_t sleeps = 0;
   std::uint64_t affordable = ~std::uint64_t{0};        // round trips in about a second
   std::uint64_t affordable_turns = ~std::uint64_t{0};  // fences in about a second
+  std::uint64_t patience_ns = 0;                       // how long a rule may take before its waits throw
+  std::uint64_t began_ns = 0;                          // when the rule began; 0: waits have no end
 
   [[nodiscard]] int rank() const { return job.rank(); }
   [[nodiscard]] int size() const { return job.size(); }
@@ -76,7 +85,12 @@ struct stage {
     return *reinterpret_cast<std::uint64_t*>(local(offset));
   }
   /// One turn of a loop that waits for the fabric or for a peer. There may be more ranks than cores.
+  /// Throws out_of_patience.
   void wait_a_turn() const;
+  /// Throws out_of_patience where the rule has taken too long. Each wait calls it, and done().
+  void be_patient() const;
+  /// What wait_a_turn() does without moving the fabric, at the SPINS-th look at something.
+  void give_way(unsigned spins) const;
   /// How often to try something, at most N: less where a round trip takes long, perhaps because its target must first
   /// be scheduled. The same on all ranks.
   [[nodiscard]] std::uint64_t rounds(std::uint64_t n) const { return n < affordable ? n : affordable; }
@@ -97,7 +111,7 @@ struct stage {
 
   /// Posts, waiting while the transport returns `again`.
   status posted(int peer, std::span<const transports::op> ops) const;
-  /// Posts; then waits for completion. Answers the first other status.
+  /// Posts; then waits for completion. Returns the first status that is not ok.
   status done(int peer, std::span<const transports::op> ops) const;
   status done(int peer, const transports::op& one) const { return done(peer, {&one, 1}); }
   [[nodiscard]] transports::op put(int peer, std::uint64_t at, const void* from, std::uint64_t n) const;

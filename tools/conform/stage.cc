@@ -11,11 +11,16 @@ namespace tobi::conformance {
 
 using transports::op;
 
-namespace {
+void stage::be_patient() const {
+  if (began_ns == 0 || arch::now_ns() - began_ns <= patience_ns) return;
+  throw out_of_patience("a wait for the fabric or for a peer has not ended after " +
+                        std::to_string(patience_ns / 1'000'000'000) + " s");
+}
 
 // There are more ranks than cores, and a provider may have threads of its own that need one.
-void give_way(unsigned spins) {
+void stage::give_way(unsigned spins) const {
   if (spins < 64) return;
+  be_patient();
   if (spins % 16 != 15) {
     sched_yield();
     return;
@@ -24,8 +29,6 @@ void give_way(unsigned spins) {
   nanosleep(&nap, nullptr);
 }
 
-}  // namespace
-
 status stage::posted(int peer, std::span<const op> ops) const {
   status s;
   while ((s = fabric.post(peer, ops)) == status::again) wait_a_turn();
@@ -33,6 +36,7 @@ status stage::posted(int peer, std::span<const op> ops) const {
 }
 
 status stage::done(int peer, std::span<const op> ops) const {
+  be_patient();
   status s = posted(peer, ops);
   if (s != status::ok) return s;
   for (unsigned spins = 0; (s = fabric.flush(peer)) == status::again; ++spins) give_way(spins);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shortest program: Fibonacci numbers, a task a call. Run it as it is, or with TOBI_WORKERS=4.
+// The shortest program: Fibonacci numbers, one task per call. Run it as it is, or with TOBI_WORKERS=4.
 #include <cstdio>
 #include <cstdlib>
 #include <tobi/tobi.hpp>

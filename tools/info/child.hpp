@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A part of tobi-info that a vendor's library may crash, or keep for ever: it runs in a child process, which is this
-// program executed anew, for a limited time. The child says what it finds a JSON object a line, each at once, so that
-// what was found before a crash is not lost.
+// program executed anew, for a limited time. The child says what it finds as one JSON object per line, each at once, so
+// that what was found before a crash is not lost.
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/info/gather.hpp"
 
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <array>
@@ -20,10 +21,9 @@ namespace arch = tobi::arch;
 namespace base = tobi::base;
 namespace transports = tobi::transports;
 
-std::string host() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
+std::string kernel() {
+  utsname name{};
+  return uname(&name) == 0 ? std::string(name.sysname) + " " + name.release : "";
 }
 
 // "unlimited" is no number: null.
@@ -65,7 +65,8 @@ json machine_json(const job_here& job) {
     cores.push_back({{"cpu", c.os_cpu}, {"core", c.id}, {"l3", c.l3}, {"numa", c.numa}, {"package", c.package}});
   }
   return {{"kind", "machine"},
-          {"host", host()},
+          {"host", base::host_name()},
+          {"kernel", kernel()},
           {"cpu", m.cpu_model},
           {"cores_usable", m.cores.size()},
           {"cores_total", m.cores_total},

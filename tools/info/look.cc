@@ -37,6 +37,8 @@ json capabilities_json(const transports::capabilities& c) {
 
 }  // namespace
 
+bool opens_as_the_launchers(std::string_view transport) { return transport == "mpi" && tobi::bootstrap::launched(); }
+
 void list_ways(const teller& tell) {
   json rows = json::array();
   for (const tobi::bootstrap::way& w : tobi::bootstrap::ways()) {
@@ -66,10 +68,11 @@ void look(const transports::registry_entry& entry, const job_here& job, const te
     }
     tell({{"devices", rows}});
   }
+  if (opens_as_the_launchers(entry.name)) return;
   if (!why_not.empty()) where = job.context(1);
   if (!why_not.empty() && !entry.unusable(where).empty()) return;
   tell({{"step", "it was opened"}});
-  std::unique_ptr<transports::transport> made = entry.create(where);
+  std::unique_ptr<transports::transport> made = transports::create(entry, where);
   tell({{"capabilities", capabilities_json(made->caps())}, {"describe", made->describe()}});
   if (where.single_node()) return;
   made = transports::route::with_shared_memory(where, std::move(made));

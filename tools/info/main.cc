@@ -8,8 +8,10 @@
 #include <string>
 #include <system_error>
 
+#include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
 #include "tools/info/gather.hpp"
+#include "tools/info/hosts.hpp"
 #include "tools/info/print.hpp"
 #include "tools/info/probe.hpp"
 
@@ -72,6 +74,11 @@ int main(int argc, char** argv) {
     for (json& line : decorators_json(job)) lines.push_back(std::move(line));
   }
   for (const base::setting_row& row : base::settings_table()) lines.push_back(setting_json(row));
+  if (const auto processes = tobi::bootstrap::launched_processes(job.settings);
+      processes != nullptr && processes->size() > 1) {
+    for (json& line : compare_hosts(*processes, lines)) lines.push_back(std::move(line));
+    if (processes->rank() != 0) return 0;
+  }
   bool written = true;
   try {
     if (a.json) {

@@ -5,7 +5,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -16,6 +15,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
 #include "tools/info/probe.hpp"
+#include "tools/samples.hpp"
 #include "transports/meeting.hpp"
 #include "transports/soft/settings.hpp"
 
@@ -69,7 +69,7 @@ class pair {
     transports::context where = job.context(ranks_of(job));
     where.rank = job_->rank();
     if (const std::string why = entry.unusable(where); !why.empty()) base::fatal(why + ".");
-    fabric_ = entry.create(where);
+    fabric_ = transports::create(entry, where);
     connect();
   }
 
@@ -185,8 +185,7 @@ bool pair::round(op what, int index, double& us) {
   if (what.kind == op_kind::put && slept && r.seen.load() != value) {
     base::fatal("a put was said to be complete, and the target's memory did not have it.");
   }
-  std::nth_element(took.begin(), took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2), took.end());
-  us = took[took.size() / 2];
+  us = tobi_tools::median(took);
   return passive;
 }
 

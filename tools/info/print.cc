@@ -46,6 +46,7 @@ void print_cores(const json& cores) {
 void print_machine(const json& m) {
   fmt::print("machine\n");
   print_row("host", text(m["host"]));
+  print_row("kernel", text_or(m["kernel"], "unknown"));
   print_row("processor", text_or(m["cpu"], "unknown"));
   print_row("cores", text(m["cores_usable"]) + " usable of " + text(m["cores_total"]));
   print_cores(m["cores"]);
@@ -180,6 +181,35 @@ void print_setting(const json& s) {
              gives ? "; one for all ranks" : "");
 }
 
+// "0 to 3, 5"
+std::string ranges(const json& numbers) {
+  std::string all;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1].get<int>() == numbers[last].get<int>() + 1) ++last;
+    base::add_item(all, text(numbers[i]));
+    if (last > i) all += " to " + text(numbers[last]);
+    i = last + 1;
+  }
+  return all;
+}
+
+void print_host(const json& h) {
+  fmt::print("  {:<20} ranks {:<14} {:>4} cores {:>8}  {}{}\n", text(h["host"]), ranges(h["ranks"]),
+             text(h["cores_usable"]), text(h["memory"]), text(h["kernel"]),
+             h["differs"].get<bool>() ? "  * differs from rank 0" : "");
+}
+
+void print_difference(const json& d) {
+  fmt::print("  {}\n", text(d["what"]));
+  for (const json& v : d["values"]) {
+    std::string hosts;
+    for (const json& host : v["hosts"]) base::add_item(hosts, text(host), " ");
+    const bool one = v["ranks"].size() == 1;
+    fmt::print("    {} {} on {}: {}\n", one ? "rank" : "ranks", ranges(v["ranks"]), hosts, text_or(v["value"], "-"));
+  }
+}
+
 }  // namespace
 
 void print_for_people(const std::vector<json>& lines) {
@@ -191,7 +221,9 @@ void print_for_people(const std::vector<json>& lines) {
       {"bootstrap", {"ways to start a job", print_bootstrap}},
       {"transport", {"transports", print_transport}},
       {"decorator", {"decorators around the transport (TOBI_WRAP)", print_decorator}},
-      {"setting", {"settings: value in force, its source, good values", print_setting}}};
+      {"setting", {"settings: value in force, its source, good values", print_setting}},
+      {"host", {"hosts", print_host}},
+      {"difference", {"what differs between the ranks", print_difference}}};
   std::string last;
   for (const json& line : lines) {
     const std::string kind = text(line["kind"]);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 
 #include "tools/info/gather.hpp"
 #include "transports/registry.hpp"
@@ -18,6 +19,10 @@ void list_ways(const teller& tell);
 void look(const tobi::transports::registry_entry& entry, const job_here& job, const teller& tell);
 /// Whether gets, puts and atomics complete although their target sleeps. Forks a second process; both return from here.
 void measure(const tobi::transports::registry_entry& entry, const job_here& job, const teller& tell);
+
+/// Whether a child that opens this transport is taken for the process that a launcher has started, and that one, when
+/// the child has ended, for ended too.
+[[nodiscard]] bool opens_as_the_launchers(std::string_view transport);
 
 /// The whole life of a child: WHAT is "ways", "look NAME" or "measure NAME".
 int run_probe(const std::string& what);

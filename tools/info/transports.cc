@@ -6,6 +6,7 @@
 #include "libcore/base/log.hpp"
 #include "libcore/base/text.hpp"
 #include "tools/info/child.hpp"
+#include "tools/info/probe.hpp"
 #include "transports/decorators/settings.hpp"
 #include "transports/decorators/wrap.hpp"
 
@@ -96,6 +97,8 @@ std::vector<json> transports_json(const job_here& job, bool measured) {
       line["measured_error"] = "it cannot be used";
     } else if (const std::string why = found.value("pair_why_not", ""); !why.empty()) {
       line["measured_error"] = why;
+    } else if (opens_as_the_launchers(all[i].name)) {
+      line["measured_error"] = "a process of a launcher opens MPI once, for itself";
     }
     lines.push_back(std::move(line));
   }

@@ -3,9 +3,7 @@
 # most of a unit's time. MODE=debug does neither, so that a missing include is noticed.
 
 # What starts and ends jobs, or talks to people, is not on any path that counts; at -O3 it takes twice as long to compile.
-cold := bootstrap/% arch/topology.cc arch/pages.cc alloc/segment.cc transports/%/setup.cc transports/verbs/device.cc transports/verbs/wireup.cc transports/verbs/responders.cc transports/verbs/queue_pair.cc \
-        transports/%/library.cc transports/%/loader.cc transports/ofi/symbol_search.cc transports/ofi/provider.cc transports/ofi/measure.cc \
-        transports/registry.cc transports/probe.cc transports/peer_memory.cc transports/soft/placement.cc libcore/base/settings.cc \
+cold := bootstrap/% arch/topology.cc arch/pages.cc alloc/segment.cc $(cold_transports) libcore/base/settings.cc \
         libcore/base/left_files.cc libcore/base/log.cc libcore/base/mpi_plugin.cc libcore/job/% libcore/trace/trace_file.cc libcore/trace/clock_fit.cc libcore/task/standstill.cc libcore/task/task_stacks.cc
 
 # The cold sources of a folder are one unit, FOLDER/joined.cc. A sanitizer's build, which nobody measures, joins all of them.

@@ -32,3 +32,4 @@ $(OUT)/html/api/index.html: tools/manual/Doxyfile tools/manual/comments.awk tool
 install-manual:
 	$(Q)for section in $(notdir $(wildcard $(OUT)/man/man*)); do mkdir -p $(DESTDIR)$(PREFIX)/share/man/$$section && \
 	  cp $(OUT)/man/$$section/* $(DESTDIR)$(PREFIX)/share/man/$$section/ || exit 1; done
+	$(if $(wildcard $(OUT)/man/man*),,@echo '  the manual is not made yet, and so not installed: make docs, and then make install again')

@@ -4,11 +4,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "bootstrap/bootstrap.hpp"
 #include "libcore/base/settings.hpp"
 #include "libcore/base/text.hpp"
 #include "tools/command_line.hpp"
+#include "tools/meet.hpp"
 #include "transports/registry.hpp"
 
 namespace tobi_perf {
@@ -16,13 +19,15 @@ namespace tobi_perf {
 namespace {
 
 constexpr std::uint64_t largest_size = std::uint64_t{1} << 30;
+constexpr std::uint64_t largest_of_all = std::uint64_t{8} << 20;  // as the tools of perftest
 
 struct operation {
   std::string_view name;
   std::uint64_t default_size;
   bool sized;  // --size changes it
 };
-constexpr std::array<operation, 10> operations{{{"get", 8, true},
+constexpr std::array<operation, 11> operations{{{"get", 8, true},
+                                                {"get-fresh", 8, true},
                                                 {"put", 8, true},
                                                 {"amo-faa", 8, false},
                                                 {"amo-cas", 8, false},
@@ -52,6 +57,10 @@ std::vector<std::string> parts(const std::string& option, const std::string& lis
 }
 
 void take_sizes(arguments& a, const operation& o, const std::string& list) {
+  if (list == "all" && o.sized) {
+    for (std::uint64_t bytes = 1; bytes <= largest_of_all; bytes *= 2) a.sizes.push_back(bytes);
+    return;
+  }
   if (list.empty()) {
     if (o.default_size != 0) a.sizes = {o.default_size};
     return;
@@ -71,7 +80,11 @@ void take_sizes(arguments& a, const operation& o, const std::string& list) {
 void take_transports(arguments& a, std::string list) {
   if (list.empty()) {
     list = tobi::base::read_settings().transport;
-    if (list == "auto") list = "shm";
+    if (list == "auto" && !tobi::bootstrap::launched()) list = "shm";
+    if (list == "auto") {
+      a.transports = {list};
+      return;
+    }
   }
   const std::string names = tobi::base::joined(tobi::transports::registry(), &tobi::transports::registry_entry::name);
   for (const std::string& name : parts("--transport", list)) {
@@ -96,7 +109,29 @@ void check_together(const arguments& a) {
   if (!a.plot.empty()) refuse("--plot means nothing for " + a.op + ": it has no size");
 }
 
+void check_launched(const arguments& a) {
+  if (a.transports.size() > 1) refuse("--transport takes one in a job of several processes, and is given more");
+  if (!a.plot.empty()) refuse("--plot is for one machine; take --json on several");
+}
+
 }  // namespace
+
+std::string to_text(const arguments& a) {
+  return nlohmann::json{a.op,  a.sizes,     a.transports.front(), a.iterations, a.warmup, a.responder_idle,
+                        a.raw, a.duration_s}
+      .dump();
+}
+void from_text(const std::string& text, arguments& a) {
+  const auto j = nlohmann::json::parse(text);
+  a.op = j[0];
+  a.sizes = j[1].get<std::vector<std::uint64_t>>();
+  a.transports = {j[2].get<std::string>()};
+  a.iterations = j[3];
+  a.warmup = j[4];
+  a.responder_idle = j[5];
+  a.raw = j[6];
+  a.duration_s = j[7];
+}
 
 void refuse(const std::string& why) { tobi_tools::refuse("tobi-perf", why); }
 
@@ -109,9 +144,14 @@ arguments parse(int argc, char** argv) {
   CLI::App app("What the operations of a transport cost between two processes, compared with its library's own calls.",
                "tobi-perf");
   app.add_option("operation", a.op, "one of " + operation_names());
-  app.add_option("-s,--size", sizes, "bytes of an operation, or several with commas: 8,64,64K (default: 8; bw: 64K)");
+  app.add_option("-s,--size", sizes,
+                 "bytes of an operation, or several with commas: 8,64,64K, or all: 1 to 8M (default: 8; bw: 64K)");
   app.add_option("-n,--iters", a.iterations, "operations of a row (default: what some tenths of a second allow)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));
+  auto* const iterations = app.get_option("--iters");
+  app.add_option("-D,--duration", a.duration_s, "seconds of a row, in place of a number of operations")
+      ->check(CLI::Range(0.01, 86400.0))
+      ->excludes(iterations);
   app.add_option("-w,--warmup", a.warmup, "operations before them that are not counted (default: 100)")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1'000'000'000}));
   app.add_option("--transport", transports, "which, or several with commas (default: TOBI_TRANSPORT, or shm)");
@@ -119,10 +159,14 @@ arguments parse(int argc, char** argv) {
       ->check(CLI::Range(1, 65535));
   app.add_flag("--responder-idle", a.responder_idle, "the target sleeps, in place of polling the transport");
   app.add_flag("--raw", a.raw, "also the shortest loop of the library's own calls, in turn, and the ratio");
-  app.add_flag("--json", a.json, "one JSON object a row");
+  app.add_flag("--json", a.json, "one JSON object per row");
   app.add_option("--plot", a.plot, "write median latency against size to this file, as SVG");
+  tobi_tools::meeting meeting;
+  tobi_tools::add_meeting(app, meeting);
   app.add_flag("--child", a.child)->group("");
   tobi_tools::parse(app, argc, argv, tobi_tools::sentence_of);
+  tobi_tools::meet(meeting, "tobi-perf", argv);
+  if (a.op.empty() && meeting.listen) a.op = "get";  // the other host's arguments are both's
   if (a.op.empty()) refuse("name an operation first: " + operation_names());
   const operation* o = find(a.op);
   if (o == nullptr) refuse(a.op + " is not one of " + operation_names());
@@ -135,6 +179,7 @@ arguments parse(int argc, char** argv) {
   take_sizes(a, *o, sizes);
   take_transports(a, transports);
   check_together(a);
+  if (tobi::bootstrap::launched() && !a.child) check_launched(a);
   return a;
 }
 

@@ -18,9 +18,14 @@ struct arguments {
   bool responder_idle = false;
   bool raw = false;
   bool json = false;
-  std::string plot;    // the file, or ""
-  bool child = false;  // this process measures one transport and prints rows for the one that started it
+  std::string plot;       // the file, or ""
+  double duration_s = 0;  // of a row; 0: some tenths of a second
+  bool child = false;     // this process measures one transport and prints rows for the one that started it
 };
+
+/// What rank 0 gives to the others.
+[[nodiscard]] std::string to_text(const arguments& a);
+void from_text(const std::string& text, arguments& a);
 
 /// Never returns on a bad argument: one sentence on standard error, status 2.
 arguments parse(int argc, char** argv);

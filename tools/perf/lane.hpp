@@ -22,7 +22,9 @@ namespace tobi_perf {
 /// reads and writes; then what this rank's own operations read from and write to.
 struct layout {
   static constexpr std::uint64_t word = 0;
-  static constexpr std::uint64_t result = 64;  // where the old value of an atomic goes
+  static constexpr std::uint64_t result = 64;   // where the old value of an atomic goes
+  static constexpr std::uint64_t ask = 128;     // where the number of a fresh get arrives
+  static constexpr std::uint64_t asking = 192;  // and where it comes from
   static constexpr std::uint64_t data = 4096;
   std::uint64_t local = 0;
   std::uint64_t total = 0;
@@ -41,16 +43,16 @@ struct layout {
   }
 };
 
-/// Two ranks and their memory. Both ranks' memory files are open in both processes.
+/// Two ranks and their memory. A rank behind them serves their node; its peer is rank 0.
 struct scene {
   tobi::bootstrap::bootstrap& job;
   const tobi::base::settings& settings;
   layout where;
   tobi::transports::memory own;
-  int peer_fd;
+  int peer_fd;             // the other's memory file, where it is on this machine; else -1
   std::uint64_t limit_ns;  // how long one operation may take
 
-  [[nodiscard]] int peer() const noexcept { return 1 - job.rank(); }
+  [[nodiscard]] int peer() const noexcept { return job.rank() == 0 ? 1 : 0; }
   [[nodiscard]] std::byte* at(std::uint64_t offset) const noexcept {
     return static_cast<std::byte*>(own.base) + offset;
   }
@@ -115,6 +117,16 @@ inline void set_last_byte(std::byte* at, std::uint64_t bytes, std::uint8_t value
 /// Pings are numbered 1, 2, ... 255, 1, ...: 0 is what start() leaves.
 inline std::uint8_t after(std::uint8_t ping) noexcept { return ping == 255 ? 1 : static_cast<std::uint8_t>(ping + 1); }
 
+/// Of a fresh get: writes a word of each cache line of what is read, the first line last, which tells that all are
+/// written.
+inline void write_lines(std::byte* at, std::uint64_t bytes, std::uint64_t number) noexcept {
+  constexpr std::uint64_t line = 64;
+  for (std::uint64_t i = (bytes - sizeof number) / line * line;; i -= line) {
+    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(at + i)).store(number, std::memory_order_release);
+    if (i == 0) return;
+  }
+}
+
 /// A lane of a library that connects two endpoints: on both ranks or on none. Each opens its side and reaches what the
 /// other says of itself; no request may arrive before the other side takes some. Collective.
 template <class Lane>
@@ -131,11 +143,20 @@ std::unique_ptr<lane> connected(const scene& s, const std::string& library, std:
 /// Operations through FABRIC. Registers and attaches the scene's memory: collective.
 std::unique_ptr<lane> transport_lane(const scene& s, tobi::transports::transport& fabric);
 
-/// The raw loops, one a library. Null, with the reason in WHY_NOT, where there is none or it does not work here: on
-/// both ranks or on none. Collective.
+/// A raw loop: the calls of the library that a transport drives. Defined once, as an object, in raw_lane.cc of the
+/// transport's folder. MAKE returns null, with the reason in WHY_NOT, where the loop does not work here: on both ranks
+/// or on none. Collective.
+struct raw_loop {
+  using make_function = std::unique_ptr<lane> (*)(const scene& s, std::string& why_not);
+  raw_loop(std::string_view of, make_function with) noexcept;
+  raw_loop(const raw_loop&) = delete;
+  raw_loop& operator=(const raw_loop&) = delete;
+
+  std::string_view transport;
+  make_function make;
+  const raw_loop* older;
+};
+/// The raw loop of a transport, made. Null, with the reason in WHY_NOT, as above or where this build has none.
 std::unique_ptr<lane> raw_lane(std::string_view transport, const scene& s, std::string& why_not);
-std::unique_ptr<lane> raw_shm(const scene& s, std::string& why_not);
-std::unique_ptr<lane> raw_ofi(const scene& s, std::string& why_not);
-std::unique_ptr<lane> raw_verbs(const scene& s, std::string& why_not);
 
 }  // namespace tobi_perf

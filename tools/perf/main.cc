@@ -10,6 +10,8 @@
 #include <fstream>
 #include <optional>
 
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/tcp/meeting.hpp"
 #include "tools/perf/arguments.hpp"
 #include "tools/perf/measure.hpp"
 #include "tools/perf/report.hpp"
@@ -33,6 +35,7 @@ std::string command(const arguments& a, const std::string& transport, const std:
                               transport, deque.empty() ? "" : "TOBI_DEQUE=" + deque + " ",
                               transport == "mpi" ? mpi_launcher(a) : "", getpid(), a.op, transport, a.warmup);
   if (a.iterations != 0) c += fmt::format(" --iters {}", a.iterations);
+  if (a.duration_s > 0) c += fmt::format(" --duration {}", a.duration_s);
   if (a.workers != 0) c += fmt::format(" --workers {}", a.workers);
   if (a.responder_idle) c += " --responder-idle";
   if (a.raw) c += " --raw";
@@ -42,7 +45,7 @@ std::string command(const arguments& a, const std::string& transport, const std:
   return sized ? c + " --size " + sizes : c;
 }
 
-// Runs one measurement, and prints and keeps its rows. Answers the exit status.
+// Runs one measurement, and prints and keeps its rows. Returns the exit status.
 int gather(const arguments& a, const std::string& transport, const std::string& deque, std::vector<row>& rows) {
   FILE* out = popen(command(a, transport, deque).c_str(), "r");
   if (out == nullptr) return 1;
@@ -88,10 +91,26 @@ int run(const arguments& a) {
   return worst;
 }
 
+int measure(const arguments& a) { return uses_runtime(a.op) ? measure_runtime(a) : measure_operations(a); }
+
+// Of two processes that a launcher started, or that met, each prints what it emits.
+void print_note(const arguments& a, const std::string& text) {
+  if (!a.json) fmt::print("# {}\n", text);
+}
+void print_row_under_heading(const arguments& a, const row& r) {
+  static bool headed = false;
+  if (!std::exchange(headed, true)) print_heading(a);
+  print_row(a, r);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const arguments a = parse(argc, argv);
-  if (!a.child) return run(a);
-  return uses_runtime(a.op) ? measure_runtime(a) : measure_operations(a);
+  if (a.child) return measure(a);
+  if (!tobi::bootstrap::launched()) return run(a);
+  // This process is one of two, on hosts of their own: rank 0 prints.
+  tobi::bootstrap::tcp::set_manner({"tobi-perf" + (uses_runtime(a.op) ? " " + a.op : ""), true});
+  emit_to(a, {print_row_under_heading, print_note});
+  return measure(a);
 }

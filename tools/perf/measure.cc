@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,9 +20,12 @@
 #include "arch/cpu.hpp"
 #include "arch/topology.hpp"
 #include "bootstrap/bootstrap.hpp"
+#include "bootstrap/tcp/meeting.hpp"
 #include "libcore/base/log.hpp"
+#include "tools/perf/control.hpp"
 #include "tools/perf/lane.hpp"
 #include "transports/registry.hpp"
+#include "transports/soft/settings.hpp"
 
 namespace tobi_perf {
 
@@ -39,36 +43,26 @@ constexpr double default_round_ns = 5e7;
 constexpr std::uint64_t least_samples = 5;
 constexpr std::uint64_t most_samples = 50'000;
 
-// The other rank's memory files, opened here: the two may have been started by a launcher.
-std::array<int, 2> peer_files(tobi::bootstrap::bootstrap& job, const std::array<int, 2>& own) {
-  const std::array<int, 3> mine{getpid(), own[0], own[1]};
+// The other rank's memory, opened here, where both are on one machine; -1 else.
+int peer_file(tobi::bootstrap::bootstrap& job, int own) {
+  const std::array<int, 2> mine{getpid(), own};
   job.put("files", std::as_bytes(std::span(mine)));
   job.fence();
-  std::array<int, 3> theirs{};
-  std::memcpy(theirs.data(), job.get(1 - job.rank(), "files").data(), sizeof theirs);
-  std::array<int, 2> here{};
-  for (std::size_t i = 0; i < here.size(); ++i) {
-    const std::string path = "/proc/" + std::to_string(theirs[0]) + "/fd/" + std::to_string(theirs[i + 1]);
-    here[i] = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (here[i] < 0) {
-      base::fatal("the memory of the other rank cannot be opened (" + path + ": " + std::strerror(errno) +
-                  "); both must run on one machine, as one user.");
-    }
+  std::array<int, 2> theirs{};
+  const int other = job.rank() == 0 ? 1 : 0;
+  std::memcpy(theirs.data(), job.get(other, "files").data(), sizeof theirs);
+  if (job.nodes()[0] != job.nodes()[1]) return -1;
+  const std::string path = "/proc/" + std::to_string(theirs[0]) + "/fd/" + std::to_string(theirs[1]);
+  const int here = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (here < 0) {
+    base::fatal("the memory of the other rank cannot be opened (" + path + ": " + std::strerror(errno) +
+                "); both must be of one user.");
   }
   return here;
 }
 
-// How rank 0 tells rank 1 what to do: shared memory of their own, so that it works whatever the transport does.
-struct orders {
-  work todo{};
-  std::uint32_t lane = 0;
-  bool quit = false;
-  std::atomic<std::uint32_t> ready{0};  // rank 1 has read the order, and responds until it is 0 again
-  stop_flag stop{0};
-};
-
 void* shared(std::size_t bytes, int fd) {
-  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (at == MAP_FAILED) {
     base::fatal("no memory of " + base::format_size(bytes) + " for the measurement (" + std::strerror(errno) +
                 "); lower --size.");
@@ -85,13 +79,27 @@ int memory_file(std::size_t bytes) {
   return fd;
 }
 
-std::string bind(int rank, const base::settings& s) {
+// Binds this rank to a core of its machine, and says where it is.
+std::string bind(tobi::bootstrap::bootstrap& job, const base::settings& s) {
   const auto& cores = arch::this_machine().cores;
-  if (s.pin == base::pin_policy::none || cores.size() < 2) return "the ranks are not bound to cores";
-  const int cpu = cores[static_cast<std::size_t>(rank)].os_cpu;
-  const std::string why = arch::bind_to_cpu(cpu);
-  if (!why.empty()) return "the ranks are not bound to cores (" + why + ")";
-  return fmt::format("ranks on cpu {} and {}", cores[0].os_cpu, cores[1].os_cpu);
+  const int node = job.nodes()[job.rank()];
+  const auto here = static_cast<std::size_t>(
+      std::count(job.nodes().begin(), job.nodes().begin() + job.rank(), node));  // which of its node
+  std::string place = "not bound to a core";
+  if (s.pin != base::pin_policy::none && cores.size() >= 2) {
+    const int cpu = cores[here % cores.size()].os_cpu;
+    const std::string why = arch::bind_to_cpu(cpu);
+    place = why.empty() ? fmt::format("cpu {}", cpu) : place + " (" + why + ")";
+  }
+  job.put("place", std::as_bytes(std::span(place.data(), place.size())));
+  job.fence();
+  std::string all;
+  for (int r = 0; r < 2; ++r) {
+    const auto told = job.get(r, "place");
+    all += fmt::format("{}{}: {}", r == 0 ? "" : ", ", base::name_of_rank(r),
+                       std::string_view(reinterpret_cast<const char*>(told.data()), told.size()));
+  }
+  return all;
 }
 
 struct item {
@@ -102,6 +110,7 @@ struct item {
 // The rows that an operation of the command line is made of.
 std::vector<item> items_of(const std::string& op, std::uint64_t bytes) {
   if (op == "get") return {{"get", {step::get, bytes}}};
+  if (op == "get-fresh") return {{"get-fresh", {step::fresh, bytes}}};
   if (op == "put") return {{"put", {step::put, bytes}}, {"put-oneway", {step::ping_pong, bytes}}};
   if (op == "put-notify") return {{"put-notify", {step::notify, bytes}}};
   if (op == "amo-faa") return {{"amo-faa", {step::fetch_add, 8}}};
@@ -115,8 +124,8 @@ std::vector<item> items_of(const std::string& op, std::uint64_t bytes) {
 
 class initiator {
  public:
-  initiator(const arguments& a, const scene& s, orders& o, std::vector<lane*> lanes)
-      : a_(a), s_(s), orders_(o), lanes_(std::move(lanes)), stuck_(lanes_.size()) {}
+  initiator(const arguments& a, controller& other, std::vector<lane*> lanes)
+      : a_(a), other_(other), lanes_(std::move(lanes)), stuck_(lanes_.size()) {}
 
   // Measures on every lane that can.
   void measure(const item& i, const std::vector<std::string>& unable, std::vector<row>& rows);
@@ -135,30 +144,22 @@ class initiator {
     return done;
   }
   void wake(const work& w, std::size_t lane_index);
-  void release() noexcept {
-    if (a_.responder_idle) return;
-    orders_.stop.store(1, std::memory_order_release);
-    while (orders_.ready.load(std::memory_order_acquire) != 0) arch::pause();
+  void release() {
+    if (!a_.responder_idle) other_.stop();
   }
   bool make_plan(lane& l, const work& w, plan& p);
   bool measure_round(lane& l, const work& w, std::uint64_t round, plan& p, std::vector<double>& samples);
 
   const arguments& a_;
-  const scene& s_;
-  orders& orders_;
+  controller& other_;
   std::vector<lane*> lanes_;
   std::vector<bool> stuck_;  // operations of the lane never ended: nothing more can be asked of it
 };
 
-// The target reads the order behind the fence. One that is to be idle stays in the fence.
+// A target that is to be idle is told nothing, and sleeps on.
 void initiator::wake(const work& w, std::size_t lane_index) {
   lanes_[lane_index]->start(w);
-  if (a_.responder_idle) return;
-  orders_.todo = w;
-  orders_.lane = static_cast<std::uint32_t>(lane_index);
-  orders_.stop.store(0, std::memory_order_relaxed);
-  s_.job.fence();
-  while (orders_.ready.load(std::memory_order_acquire) == 0) arch::pause();
+  if (!a_.responder_idle) other_.begin(w, static_cast<std::uint32_t>(lane_index));
 }
 
 // How many operations a sample holds, so that reading the clock is no part of it, and how many samples there are.
@@ -221,7 +222,8 @@ bool initiator::measure_round(lane& l, const work& w, std::uint64_t round, plan&
   } else if (!timed(l, w, std::clamp<std::uint64_t>(a_.warmup / 4, 1, p.a_sample), ns)) {
     return false;
   }
-  const double directions = needs_answers(w.what) ? 2 : 1;  // both of a ping-pong are alike
+  // Both directions of a ping-pong are alike.
+  const double directions = w.what == step::ping_pong || w.what == step::notify ? 2 : 1;
   const auto take = [&] {
     if (!timed(l, w, p.a_sample, ns)) return false;
     samples.push_back(ns / static_cast<double>(p.a_sample) / directions);
@@ -234,8 +236,10 @@ bool initiator::measure_round(lane& l, const work& w, std::uint64_t round, plan&
     }
     return true;
   }
+  const double round_ns = a_.duration_s > 0 ? a_.duration_s * 1e9 / rounds : default_round_ns;
+  const std::uint64_t most = a_.duration_s > 0 ? ~std::uint64_t{0} : most_samples;
   double spent_ns = 0;
-  for (std::uint64_t n = 0; n < least_samples || (spent_ns < default_round_ns && n < most_samples); ++n) {
+  for (std::uint64_t n = 0; n < least_samples || (spent_ns < round_ns && n < most); ++n) {
     if (!take()) return false;
     spent_ns += ns;
   }
@@ -258,9 +262,9 @@ void note_idle(const transports::capabilities& c, const work& w) {
 }
 
 // False when a lane is stuck.
-bool run_rank0(const arguments& a, const scene& s, orders& o, const transports::transport& fabric,
+bool run_rank0(const arguments& a, controller& others, const transports::transport& fabric,
                const std::vector<lane*>& lanes, const std::string& raw_why_not) {
-  initiator first(a, s, o, lanes);
+  initiator first(a, others, lanes);
   bool told = false;
   for (const std::uint64_t bytes : a.sizes) {
     for (const item& i : items_of(a.op, bytes)) {
@@ -282,95 +286,181 @@ bool run_rank0(const arguments& a, const scene& s, orders& o, const transports::
 
 // --- rank 1 -------------------------------------------------------------------------------------------
 
-void run_rank1(const scene& s, orders& o, const std::vector<lane*>& lanes) {
-  for (;;) {
-    s.job.fence();
-    if (o.quit) return;
-    const work w = o.todo;
-    lane& l = *lanes[o.lane];
-    l.start(w);
-    o.ready.store(1, std::memory_order_release);
-    l.respond(w, o.stop);
-    o.ready.store(0, std::memory_order_release);
+void run_rank1(listener& orders, const std::vector<lane*>& lanes) {
+  for (order now = orders.next(); !now.quit; now = orders.next()) {
+    lane& l = *lanes[now.lane];
+    l.start(now.todo);
+    orders.say_ready();
+    l.respond(now.todo, orders.stop());
+    orders.say_stopped();
   }
 }
 
-}  // namespace
+// --- the servers of TOBI_AMO_SERVER=worker ------------------------------------------------------------
 
-void emit(const row& r) {
-  std::printf("%s\n", to_line(r).c_str());
-  std::fflush(stdout);
-}
-void emit_note(const std::string& text) {
-  std::printf("# %s\n", text.c_str());
-  std::fflush(stdout);
+// Two ranks are measured. Behind them come the servers: one for both where they are on one node, else one of each.
+int servers_of(const base::settings& s) {
+  if (s.of<transports::soft::settings>().amo_server != transports::soft::amo_place::worker) return 0;
+  return s.nodes >= 2 ? 2 : 1;
 }
 
-int measure_operations(const arguments& a) {
-  base::settings settings = base::read_settings();
+base::per_rank<int> nodes_of(const base::settings& s) {
+  if (s.nodes < 2) return {};
+  return servers_of(s) == 0 ? base::per_rank<int>{0, 1} : base::per_rank<int>{0, 1, 0, 1};
+}
+
+// Nobody asks the server of rank 0's own node, so it does not take the core from the one that measures.
+void run_server(const scene& s, const listener& orders, transports::transport& fabric, bool is_asked) {
+  const bool shares_core = arch::this_machine().cores.size() < static_cast<std::size_t>(s.job.size());
+  while (!orders.is_over()) {
+    fabric.progress();
+    if (!is_asked) usleep(1000);
+    if (shares_core) sched_yield();
+  }
+}
+
+// --- a job of a launcher's, or of two hosts that met ---------------------------------------------------
+
+std::string text_of(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+void put_text(tobi::bootstrap::bootstrap& job, std::string_view key, const std::string& text) {
+  job.put(key, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+// Rank 0's arguments are all ranks', and it chooses the transport. "" or why some rank cannot use that.
+std::string agree(tobi::bootstrap::bootstrap& job, const transports::context& here, arguments& a) {
+  transports::choice chosen;
+  if (job.rank() == 0) {
+    chosen = transports::choose(a.transports.front(), here);
+    if (chosen.why_not.empty()) a.transports.front() = chosen.name;
+  }
+  put_text(job, "arguments", to_text(a));
+  job.fence();
+  from_text(text_of(job.get(0, "arguments")), a);
+  put_text(job, "why not",
+           chosen.why_not.empty() ? transports::why_not_here(a.transports.front(), here) : chosen.why_not);
+  job.fence();
+  for (int r = 0; r < job.size(); ++r) {
+    if (const std::string why = text_of(job.get(r, "why not")); !why.empty())
+      return "by " + base::name_of_rank(r) + ": " + why;
+  }
+  return "";
+}
+
+int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, const transports::context& here,
+               const arguments& a) {
   const std::string& name = a.transports.front();
-  const transports::context as_asked{0, 2, settings.nodes >= 2 ? std::vector<int>{0, 1} : std::vector<int>{}, settings};
-  for (const auto& entry : transports::registry()) {
-    if (entry.name != name) continue;
-    if (const std::string why = transports::unusable_apart(entry, as_asked); !why.empty()) {
-      for (const std::uint64_t bytes : a.sizes)
-        emit({a.op, name, bytes, false, 0, 1, {}, {}, "it cannot be used here: " + why});
-      return 0;
-    }
-  }
-  arch::ns_per_cycle();
   const layout where(*std::max_element(a.sizes.begin(), a.sizes.end()));
-  const auto job =
-      tobi::bootstrap::launched() ? tobi::bootstrap::start(settings, 0, 2) : tobi::bootstrap::fork_workers(2);
-  if (job->size() != 2) base::fatal("tobi-perf measures between two processes; start two.", base::exit_usage);
-  const std::string bound = bind(job->rank(), settings);
+  const std::string places = bind(job, settings);
   const int own_file = memory_file(where.total);
-  const int order_file = memory_file(sizeof(orders));
-  const std::array<int, 2> theirs_files = peer_files(*job, {own_file, order_file});
+  const int theirs_file = peer_file(job, own_file);
   void* const memory = shared(where.total, own_file);
   std::memset(memory, 0, where.total);
-  // Memory is zeroes, which is what a fresh order is.
-  auto* const o = static_cast<orders*>(shared(sizeof(orders), job->rank() == 0 ? order_file : theirs_files[1]));
-  transports::context here = as_asked;
-  here.rank = job->rank();
   auto fabric = transports::select(name, here);
-  const scene s{*job,
-                settings,
-                where,
-                {memory, where.total, own_file, 0},
-                theirs_files[0],
-                a.responder_idle ? idle_limit_ns : limit_ns};
+  const scene s{job,         settings,
+                where,       {memory, where.total, own_file, 0},
+                theirs_file, a.responder_idle ? idle_limit_ns : limit_ns};
   auto through = transport_lane(s, *fabric);
   std::string raw_why_not;
-  auto raw = a.raw ? raw_lane(name, s, raw_why_not) : nullptr;
+  auto raw = a.raw && job.size() == 2 ? raw_lane(name, s, raw_why_not) : nullptr;
+  if (job.size() != 2) raw_why_not = "the library's own calls are measured between two processes, without a server";
   // Why rank 1 could not is for rank 0 to say.
-  job->put("raw why not", std::as_bytes(std::span(raw_why_not.data(), raw_why_not.size())));
-  job->fence();
-  if (const auto theirs = job->get(1, "raw why not"); raw_why_not.starts_with("the other rank") && !theirs.empty()) {
-    raw_why_not = "on rank 1 " + std::string(reinterpret_cast<const char*>(theirs.data()), theirs.size());
+  put_text(job, "raw why not", raw_why_not);
+  job.fence();
+  if (const std::string theirs = text_of(job.get(1, "raw why not"));
+      raw_why_not.starts_with("the other rank") && !theirs.empty()) {
+    raw_why_not = "on rank 1 " + theirs;
   }
   std::vector<lane*> lanes{through.get()};
   if (raw != nullptr) lanes.push_back(raw.get());
 
   bool alive = true;
-  if (job->rank() == 0) {
-    emit_note(fmt::format("{}: {}{}", name, bound, through->describe().empty() ? "" : "; " + through->describe()));
+  if (job.rank() == 0) {
+    controller others(job);
+    emit_note(fmt::format("{}: {}{}", name, places, through->describe().empty() ? "" : "; " + through->describe()));
     if (raw != nullptr) emit_note(fmt::format("{} raw: {}", name, raw->describe()));
-    alive = run_rank0(a, s, *o, *fabric, lanes, raw_why_not);
-    o->quit = true;
-    job->fence();
+    alive = run_rank0(a, others, *fabric, lanes, raw_why_not);
+    others.quit();
   } else {
-    run_rank1(s, *o, lanes);
+    listener orders(job);
+    if (job.rank() == 1) {
+      if (tobi::bootstrap::tcp::listens()) emit_note(fmt::format("{}: {}. Rank 0 prints the rest.", name, places));
+      run_rank1(orders, lanes);
+    } else {
+      run_server(s, orders, *fabric, job.rank() == job.size() - 1);
+    }
   }
   // Both must be here before either closes what the other uses. A lane that never ended its operations is left as it
   // is.
-  job->finalize();
+  job.finalize();
   if (!alive) {
     (void)through.release();
     (void)raw.release();
     (void)fabric.release();
   }
   return 0;
+}
+
+// As lines, for the process that gathers them.
+sink chosen_sink{[](const arguments&, const row& r) { fmt::print("{}\n", to_line(r)); },
+                 [](const arguments&, const std::string& text) { fmt::print("# {}\n", text); }};
+const arguments no_arguments;
+const arguments* of_rows = &no_arguments;
+
+}  // namespace
+
+void emit_to(const arguments& a, sink where) {
+  of_rows = &a;
+  chosen_sink = where;
+}
+void emit(const row& r) {
+  chosen_sink.row(*of_rows, r);
+  std::fflush(stdout);
+}
+void emit_note(const std::string& text) {
+  chosen_sink.note(*of_rows, text);
+  std::fflush(stdout);
+}
+
+int measure_operations(arguments a) {
+  base::settings settings = base::read_settings();
+  const bool launched = tobi::bootstrap::launched();
+  const int size = 2 + servers_of(settings);
+  transports::context here{0, size, nodes_of(settings), settings};
+  const auto cannot_be_used = [&](const std::string& why) {
+    for (const std::uint64_t bytes : a.sizes)
+      emit({a.op, a.transports.front(), bytes, false, 0, 1, {}, {}, "it cannot be used here: " + why});
+  };
+  for (const auto& entry : transports::registry()) {
+    if (launched || entry.name != a.transports.front()) continue;
+    if (const std::string why = transports::unusable_apart(entry, here); !why.empty()) {
+      cannot_be_used(why);
+      return 0;
+    }
+  }
+  arch::ns_per_cycle();
+  const auto job = launched ? tobi::bootstrap::start(settings, 0, 1) : tobi::bootstrap::fork_workers(size);
+  if (job->size() != size) {
+    base::fatal_everywhere(
+        job->rank(),
+        size == 2
+            ? "tobi-perf measures between two processes; start two."
+            : fmt::format("tobi-perf measures between two processes, and TOBI_AMO_SERVER=worker takes {} for their "
+                          "nodes; start {}.",
+                          size - 2, size),
+        base::exit_usage);
+  }
+  here.rank = job->rank();
+  if (launched && !a.child) {
+    if (job->nodes().back() != 0) here.nodes.assign(job->nodes().begin(), job->nodes().end());
+    if (const std::string why = agree(*job, here, a); !why.empty()) {
+      if (job->rank() == 0) cannot_be_used(why);
+      job->finalize();
+      return 0;
+    }
+  }
+  return measure_in(*job, settings, here, a);
 }
 
 }  // namespace tobi_perf

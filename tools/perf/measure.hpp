@@ -9,12 +9,18 @@
 namespace tobi_perf {
 
 /// The operations of transports/transport.hpp, between two ranks.
-int measure_operations(const arguments& a);
+int measure_operations(arguments a);
 /// Steals and barriers, by programs of the public interface.
 int measure_runtime(const arguments& a);
 
+/// Where rows go, and facts about the measurement: to the process that gathers them, or to people.
+struct sink {
+  void (*row)(const arguments& a, const tobi_perf::row& r);
+  void (*note)(const arguments& a, const std::string& text);
+};
+/// A stays until the process ends.
+void emit_to(const arguments& a, sink where);
 void emit(const row& r);
-/// Facts about the measurement, for the head of the table.
 void emit_note(const std::string& text);
 
 }  // namespace tobi_perf

@@ -15,6 +15,9 @@ namespace {
 // What a sample of the operation is, in words: the numbers say nothing without it.
 std::string meaning(const std::string& op) {
   if (op == "get") return "get: round trip, until the bytes are here";
+  if (op == "get-fresh")
+    return "get-fresh: a put asks, the target writes the bytes anew, gets until they are here. Over shm this is what\n"
+           "moves a line between caches: a get of bytes that nobody writes never leaves its own";
   if (op == "put") {
     return "put: post and flush, until it is complete at the target; put-oneway: half of a ping-pong in which the "
            "target\n"

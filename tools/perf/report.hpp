@@ -11,7 +11,7 @@ void print_heading(const arguments& a);
 /// One row of the table, or with --json one object; why it was not measured, where it was not.
 void print_row(const arguments& a, const row& r);
 
-/// Median latency against size on logarithmic axes, a line a transport. False when FILE cannot be written.
+/// Median latency against size on logarithmic axes, a line per transport. False when FILE cannot be written.
 bool write_plot(const std::string& file, const std::string& title, const std::vector<row>& rows);
 
 }  // namespace tobi_perf

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <tobi/tobi.hpp>
 
+#include "bootstrap/bootstrap.hpp"
+#include "libcore/base/log.hpp"
 #include "tools/perf/measure.hpp"
 
 namespace tobi_perf {
@@ -44,13 +46,19 @@ bool rank0_says(bool more) {
 }
 
 int measure_steals(const arguments& a) {
-  tobi::runtime rt(tobi::options{.workers = 2});
+  // Of a launcher's processes, or of those that met, each is one worker.
+  tobi::runtime rt(tobi::options{.workers = tobi::bootstrap::launched() ? 1 : 2});
+  if (rt.size() != 2) {
+    tobi::base::fatal_everywhere(rt.rank(), "tobi-perf measures steals between two workers; start two processes.",
+                                 tobi::base::exit_usage);
+  }
   if (rt.computing() < 2) {
     const std::string why = "the other of the two workers executes the atomics (TOBI_AMO_SERVER=worker): nobody steals";
     if (rt.rank() == 0) emit({"steal", std::string(rt.transport_name()), {}, false, 0, 1, {}, {}, why});
     return 0;
   }
-  const std::uint64_t wanted = a.iterations != 0 ? a.iterations : 20000;
+  const double limit_s = a.duration_s > 0 ? a.duration_s : 5;
+  const std::uint64_t wanted = a.iterations != 0 ? a.iterations : a.duration_s > 0 ? ~std::uint64_t{0} : 20000;
   (void)tobi::run([] { return halves(pairs_of_a_run); });
   std::vector<double> samples;
   std::uint64_t steals = 0;
@@ -66,20 +74,27 @@ int measure_steals(const arguments& a) {
     steals += s.steals_ok;
     round_trips += static_cast<double>(s.steal_round_trips);
     bytes += static_cast<double>(s.stolen_bytes);
-  } while (rank0_says(steals < wanted && seconds_since(begin) < 5));
+  } while (rank0_says(steals < wanted && seconds_since(begin) < limit_s));
   if (rt.rank() != 0) return 0;
   row r{"steal." + std::string(rt.deque_name()), std::string(rt.transport_name()), {}, false, steals, 1, {}, {}, ""};
   if (samples.empty()) {
-    r.note = "nothing was stolen in 5 s";
+    r.note = fmt::format("nothing was stolen in {} s", limit_s);
   } else {
     r.ns = summarize(samples);
     r.operations_per_sample = std::max<std::uint64_t>(steals / samples.size(), 1);
-    emit_note(fmt::format("{} on {}: {:.2f} dependent round trips and {:.0f} bytes of stack a steal", r.op, r.transport,
-                          round_trips / static_cast<double>(steals), bytes / static_cast<double>(steals)));
+    r.round_trips = round_trips / static_cast<double>(steals);
+    emit_note(fmt::format("{} on {}: {:.2f} dependent round trips and {:.0f} bytes of stack per steal", r.op,
+                          r.transport, *r.round_trips, bytes / static_cast<double>(steals)));
   }
   emit(r);
   return 0;
 }
+
+struct extent {
+  std::uint64_t warmup;
+  std::uint64_t at_once;
+  double duration_s;
+};
 
 int measure_barrier(const arguments& a) {
   tobi::runtime rt(tobi::options{.workers = a.workers});
@@ -88,14 +103,21 @@ int measure_barrier(const arguments& a) {
     rt.barrier();
     return seconds_since(begin) * 1e9;
   };
-  for (std::uint64_t i = 0; i < a.warmup; ++i) rt.barrier();
-  const std::uint64_t count = a.iterations != 0 ? a.iterations : 10000;
+  // A rank on another host may have been started with other arguments, or none.
+  const extent e = tobi::run([of_rank0 = extent{a.warmup,
+                                                a.iterations != 0  ? a.iterations
+                                                : a.duration_s > 0 ? 100
+                                                                   : 10000,
+                                                a.duration_s}] { return of_rank0; });
+  for (std::uint64_t i = 0; i < e.warmup; ++i) rt.barrier();
   std::vector<double> samples;
-  samples.reserve(count);
-  for (std::uint64_t i = 0; i < count; ++i) samples.push_back(timed());
+  const auto begin = std::chrono::steady_clock::now();
+  do {
+    for (std::uint64_t i = 0; i < e.at_once; ++i) samples.push_back(timed());
+  } while (e.duration_s > 0 && rank0_says(seconds_since(begin) < e.duration_s));
   if (rt.rank() != 0) return 0;
   emit_note(fmt::format("barrier on {}: {} worker{}", rt.transport_name(), rt.size(), rt.size() == 1 ? "" : "s"));
-  emit({"barrier", std::string(rt.transport_name()), {}, false, count, 1, summarize(samples), {}, ""});
+  emit({"barrier", std::string(rt.transport_name()), {}, false, samples.size(), 1, summarize(samples), {}, ""});
   return 0;
 }
 

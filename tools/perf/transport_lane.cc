@@ -72,6 +72,8 @@ class through_transport final : public lane {
   bool window(op one, std::uint64_t count) noexcept;
   bool pings(std::uint64_t bytes, std::uint64_t count) noexcept;
   bool notices(std::uint64_t bytes, std::uint64_t count) noexcept;
+  bool asks(std::uint64_t bytes, std::uint64_t count) noexcept;
+  void answer_asks(std::uint64_t bytes, const stop_flag& stop) noexcept;
   void answer_pings(std::uint64_t bytes, const stop_flag& stop) noexcept;
   void answer_notices(std::uint64_t bytes, const stop_flag& stop) noexcept;
   bool send_notice(const op& one) noexcept;
@@ -81,6 +83,7 @@ class through_transport final : public lane {
   int peer_ = 0;
   region_id region_ = 0;
   std::uint8_t ping_ = 0;
+  std::uint64_t asked_ = 0;
   std::uint64_t expected_ = 0;
 };
 
@@ -107,6 +110,7 @@ std::string through_transport::unable(const work& w) const {
   const capabilities& c = fabric_.caps();
   const auto lacks = [&](const char* what) { return "the transport does not claim " + std::string(what); };
   if (w.bytes > c.put_max) return "the transport moves at most " + base::format_size(c.put_max) + " at once";
+  if (w.what == step::fresh && w.bytes < 8) return "fresh bytes are at least 8";
   if (w.what == step::fetch_add && !c.fetch_add) return lacks("fetch_add");
   if ((w.what == step::compare_swap || w.what == step::chain) && !c.compare_swap) return lacks("compare_swap");
   if (w.what == step::chain && c.chain_max < 3) return lacks("chains of three operations");
@@ -117,6 +121,8 @@ std::string through_transport::unable(const work& w) const {
 
 void through_transport::start(const work& w) {
   ping_ = 0;
+  asked_ = 0;
+  *s_.word_at(layout::ask) = 0;
   set_last_byte(s_.at(s_.where.data), w.bytes, 0);
 }
 
@@ -144,6 +150,8 @@ bool through_transport::initiate(const work& w, std::uint64_t count) {
       return window(put_op(w.bytes), count);
     case step::ping_pong:
       return pings(w.bytes, count);
+    case step::fresh:
+      return asks(w.bytes, count);
     case step::notify:
       return notices(w.bytes, count);
   }
@@ -213,6 +221,32 @@ void through_transport::answer_pings(std::uint64_t bytes, const stop_flag& stop)
   }
 }
 
+bool through_transport::asks(std::uint64_t bytes, std::uint64_t count) noexcept {
+  const op ask = op::put(region_, layout::ask, s_.at(layout::asking), 8);
+  const op read = get_op(bytes);
+  const std::atomic_ref found(*s_.word_at(s_.where.local));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    *s_.word_at(layout::asking) = ++asked_;
+    if (!post({&ask, 1}) || !flush()) return false;
+    patience p(s_.limit_ns);
+    do {
+      if (!post({&read, 1}) || !flush() || p.over()) return false;
+    } while (found.load(std::memory_order_acquire) != asked_);
+  }
+  return true;
+}
+
+void through_transport::answer_asks(std::uint64_t bytes, const stop_flag& stop) noexcept {
+  const std::atomic_ref ask(*s_.word_at(layout::ask));
+  for (std::uint64_t next = 1;; ++next) {
+    while (ask.load(std::memory_order_acquire) != next) {
+      fabric_.progress();
+      if (stop.load(std::memory_order_relaxed) != 0) return;
+    }
+    write_lines(s_.at(s_.where.data), bytes, next);
+  }
+}
+
 bool through_transport::send_notice(const op& one) noexcept {
   patience p(s_.limit_ns);
   status got;
@@ -254,6 +288,7 @@ void through_transport::answer_notices(std::uint64_t bytes, const stop_flag& sto
 void through_transport::respond(const work& w, const stop_flag& stop) {
   if (w.what == step::ping_pong) return answer_pings(w.bytes, stop);
   if (w.what == step::notify) return answer_notices(w.bytes, stop);
+  if (w.what == step::fresh) return answer_asks(w.bytes, stop);
   while (stop.load(std::memory_order_relaxed) == 0) fabric_.progress();
 }
 

@@ -17,6 +17,7 @@ enum class step : std::uint8_t {
   get,           // round trip
   put,           // until it is complete at the target
   ping_pong,     // a put that the target sees in its memory and replies to with a put; a sample is half of it
+  fresh,         // a put that the target sees, upon which it writes what is then read; until that is here
   notify,        // the same with put_notify and poll_notice
   fetch_add,     // round trip
   compare_swap,  // round trip; it succeeds
@@ -30,7 +31,7 @@ struct work {
   std::uint64_t bytes = 8;
 };
 constexpr bool is_window(step s) noexcept { return s == step::get_window || s == step::put_window; }
-constexpr bool needs_answers(step s) noexcept { return s == step::ping_pong || s == step::notify; }
+constexpr bool needs_answers(step s) noexcept { return s == step::ping_pong || s == step::fresh || s == step::notify; }
 constexpr bool is_atomic(step s) noexcept {
   return s == step::fetch_add || s == step::compare_swap || s == step::chain;
 }
@@ -49,6 +50,7 @@ struct row {
   std::optional<summary> ns;    // none: not measured, and `note` says why
   std::optional<double> ratio;  // raw rows: the median of the transport divided by this one
   std::string note;
+  std::optional<double> round_trips = {};  // steals: mean of the dependent ones
 };
 
 /// For the process that gathers the rows.

@@ -88,7 +88,9 @@ std::string curve(const field& f, const series& s, const axis& x_axis, const axi
 std::string lines(const field& f, const std::string& title, const measure& across, const measure& up,
                   std::vector<series> all, const std::string& why) {
   range wide, high;
+  bool had_points = false;
   for (series& s : all) {
+    had_points = had_points || !s.points.empty();
     std::erase_if(s.points,
                   [&](const point& p) { return (across.base != 0 && p.x <= 0) || (up.base != 0 && p.y <= 0); });
     std::sort(s.points.begin(), s.points.end(), [](const point& a, const point& b) { return a.x < b.x; });
@@ -98,7 +100,7 @@ std::string lines(const field& f, const std::string& title, const measure& acros
     }
   }
   std::string out = f.title(title, 30, 17);
-  if (!wide.any) return out + f.nothing(why);
+  if (!wide.any) return out + f.nothing(had_points ? "all are 0, which a logarithmic scale does not show" : why);
   const axis x_axis = axis_of(across, wide);
   const axis y_axis = axis_of(up, high);
   out += axes(f, across, x_axis, up, y_axis);

@@ -23,7 +23,8 @@ struct series {
   bool dashed = false;
 };
 
-/// The body of a picture. What a logarithmic direction cannot show is left out, and where nothing is left WHY stands.
+/// The body of a picture. What a logarithmic direction cannot show is left out. Where nothing is left that is said, and
+/// where there was nothing WHY.
 std::string lines(const field& f, const std::string& title, const measure& across, const measure& up,
                   std::vector<series> all, const std::string& why);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the time of workers goes to in programs on global memory: figure 9 of the SC 2023 paper, a bar a run.
+// What the time of workers goes to in programs on global memory: figure 9 of the SC 2023 paper, a bar per run.
 #include <fmt/format.h>
 
 #include <algorithm>

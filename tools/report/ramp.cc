@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time in leaves of coarse programs (tobi-bench ramp): a row a setting, a column a shape, the first run of a job and
-// the median of the further ones.
+// Time in leaves of coarse programs (tobi-bench ramp): a row per setting, a column per shape, the first run of a
+// job and the median of the further ones.
 #include <fmt/format.h>
 
 #include <algorithm>

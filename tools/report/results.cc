@@ -54,8 +54,9 @@ void read_results(const std::string& file, std::vector<line>& into) {
 }
 
 std::vector<line> medians(const std::vector<line>& lines) {
-  constexpr std::array kept{"for",       "app",      "peer",  "params", "scheme",           "workers",     "nodes",
-                            "transport", "provider", "sched", "deque",  "local_collection", "cache_policy"};
+  constexpr std::array kept{"for",     "app",   "peer",      "params",           "scheme",
+                            "workers", "nodes", "transport", "provider",         "mask",
+                            "server",  "sched", "deque",     "local_collection", "cache_policy"};
   std::vector<std::vector<line>> groups;
   std::map<std::string, std::size_t> place;
   for (const line& l : lines) {
@@ -111,6 +112,8 @@ std::string setting_of(const line& l) {
     if (!provider.empty() && std::string_view(name) == "transport") all += " (" + provider + ")";
   }
   if (const std::string nodes = text_of(l, "nodes"); !nodes.empty() && nodes != "1") all += ", " + nodes + " nodes";
+  if (const std::string mask = text_of(l, "mask"); !mask.empty()) all += ", without " + mask;
+  if (const std::string server = text_of(l, "server"); !server.empty()) all += ", atomics: " + server;
   if (const std::string policy = text_of(l, "cache_policy"); !policy.empty() && policy != "write_back_lazy")
     all += ", cache " + policy;
   if (text_of(l, "local_collection") == "false") all += ", no local collection";

@@ -11,6 +11,7 @@ namespace tobi::transports::decorators {
 struct settings {
   std::string wrap;   // decorators around the transport, with commas
   std::string fault;  // what the decorator fault injects
+  std::string mask;   // capabilities that are taken away, with commas
 };
 
 inline constexpr base::setting setting_rows[] = {
@@ -18,6 +19,8 @@ inline constexpr base::setting setting_rows[] = {
      "decorators around the transport: stats, trace, fault, with commas between"},
     {"TOBI_FAULT", base::agreement::offered, base::name{base::field<&settings::fault>},
      "what the decorator fault does, such as again=N, delay=US, lose=RANK@N, with commas between"},
+    {"TOBI_MASK", base::agreement::given, base::name{base::field<&settings::mask>},
+     "capabilities that the transport is run without, such as amo,chain, with commas between"},
 };
 
 }  // namespace tobi::transports::decorators

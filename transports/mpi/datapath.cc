@@ -50,7 +50,7 @@ status mpi_transport::post(int rank, std::span<const op> ops) noexcept {
   switch (o.kind) {
     case op_kind::put: {
       if (r.own != 0) {
-        execute(ops, [&](region_id) { return reinterpret_cast<std::byte*>(r.base); });
+        execute_whole(ops, [&](region_id) { return reinterpret_cast<std::byte*>(r.base); });
         return status::ok;
       }
       const void* from = o.local;
@@ -62,7 +62,7 @@ status mpi_transport::post(int rank, std::span<const op> ops) noexcept {
     }
     case op_kind::get:
       if (r.own != 0) {
-        execute(ops, [&](region_id) { return reinterpret_cast<std::byte*>(r.base); });
+        execute_whole(ops, [&](region_id) { return reinterpret_cast<std::byte*>(r.base); });
         return status::ok;
       }
       code = in_words(there, o.local, o.bytes)

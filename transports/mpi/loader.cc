@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transports/mpi/loader.hpp"
-
+// mpi: MPI-3 RMA, as a fallback where nothing else drives the fabric. Loaded as a plugin for the library whose launcher
+// started the job (libcore/base/mpi_plugin.hpp).
 #include "libcore/base/mpi_plugin.hpp"
+#include "transports/port.hpp"
 #include "transports/soft/amo.hpp"
 #include "transports/soft/settings.hpp"
 
 namespace tobi::transports::mpi {
+
+namespace {
 
 std::string unusable(const context& where) { return base::the_mpi_plugin(where.settings).error; }
 
@@ -38,5 +41,9 @@ std::vector<device> devices() {
   }
   return rows;
 }
+
+}  // namespace
+
+port entry() { return {.unusable = unusable, .create = create, .devices = devices}; }
 
 }  // namespace tobi::transports::mpi

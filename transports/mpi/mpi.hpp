@@ -58,7 +58,7 @@ class mpi_transport final : public transport {
   };
   [[nodiscard]] std::byte* next_slot() noexcept;
   [[nodiscard]] status judge(int code, int rank, const char* doing) noexcept;
-  void measure_passivity(const std::vector<int>& nodes);
+  void measure_passivity(const base::per_rank<int>& nodes);
 
   int rank_;
   int size_;

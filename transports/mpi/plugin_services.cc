@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside a plugin: log() and fatal() are the host's.
-#include "transports/mpi/plugin_services.hpp"
-
 #include <cstdlib>
+
+#include "libcore/base/mpi_plugin.hpp"
 
 namespace tobi::base {
 

@@ -25,7 +25,7 @@ status ofi_transport::find(int rank, peer& p) noexcept {
   const char* name = names_.data() + static_cast<std::size_t>(rank) * name_bytes_;
   if (fi_av_insert(av_.get(), name, 1, &p.address, 0, nullptr) == 1) return status::ok;
   base::log(base::log_level::error, "ofi: provider " + std::string(info_->fabric_attr->prov_name) +
-                                        " does not take the address of rank " + std::to_string(rank) + ".");
+                                        " does not take the address of " + base::name_of_rank(rank) + ".");
   p.address = FI_ADDR_UNSPEC;
   return p.health = status::peer_lost;
 }
@@ -40,7 +40,7 @@ status ofi_transport::post(int rank, std::span<const op> ops) noexcept {
 
   const bool data = o.kind == op_kind::put || o.kind == op_kind::get;
   if (data && (o.bytes == 0 || r.here != nullptr)) {  // this process's own memory: nothing to send
-    if (o.bytes != 0) execute(ops, [&](region_id) { return r.here; });
+    if (o.bytes != 0) execute_whole(ops, [&](region_id) { return r.here; });
     return status::ok;
   }
   return post_one(p, o, r);
@@ -59,7 +59,7 @@ status ofi_transport::notify(int rank, const op& o, std::uint64_t remote_data) n
   peer& p = peers_.of(rank);
   if (p.health != status::ok) return p.health;
   if (r.here == nullptr) return post_one(p, o, r, &remote_data);
-  if (o.bytes != 0) execute({&o, 1}, [&](region_id) { return r.here; });
+  if (o.bytes != 0) execute_whole({&o, 1}, [&](region_id) { return r.here; });
   take_notice(remote_data);
   return status::ok;
 }

@@ -8,6 +8,7 @@
 // what it names lasts as long as this transport.
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -70,7 +71,7 @@ std::uint32_t ofi_transport::try_partner(int partner, region_id there) noexcept 
     return complete_within(partner, one, patience_ns());
   };
   // A small operation and one of several packets take different ways through most providers.
-  for (const std::size_t bytes : {sizeof(std::uint64_t), sizeof probe_->target}) {
+  for (const std::size_t bytes : {sizeof(std::uint64_t), std::min<std::size_t>(sizeof probe_->target, caps_.put_max)}) {
     if (!data(op_kind::get, bytes) || !data(op_kind::put, bytes)) return 0;
   }
   std::uint32_t bits = rma_bit;

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "libcore/base/per_rank.hpp"
 #include "transports/by_rank.hpp"
 #include "transports/ofi/passive.hpp"
 #include "transports/ofi/provider.hpp"
@@ -145,7 +146,7 @@ class ofi_transport final : public transport {
 
   int rank_;
   int size_;
-  std::vector<int> nodes_;  // of each rank
+  base::per_rank<int> nodes_;  // of each rank
   progress_facts progress_;
   capabilities caps_;
   std::unique_ptr<probe> probe_;  // outlives the endpoint
@@ -177,8 +178,5 @@ class ofi_transport final : public transport {
   std::thread mover_;       // TOBI_OFI_PROGRESS=thread
   std::atomic<bool> stop_mover_{false};
 };
-
-std::string unusable(const context& where);
-std::unique_ptr<transport> create(const context& where);
 
 }  // namespace tobi::transports::ofi

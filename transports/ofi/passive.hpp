@@ -30,17 +30,18 @@ struct progress_claims {
 };
 
 [[nodiscard]] constexpr progress_claims claims_of(const progress_facts& f) noexcept {
-  // Nobody has to believe a measurement: `manual` has the workers poll.
-  if (f.wanted == progress_mode::manual) return {false, false, false, "moved by polls (TOBI_OFI_PROGRESS)"};
+  // Nobody has to believe a measurement: `manual` has the workers poll. Where targets must poll, initiators are not
+  // measured: some providers send as they are called, and some only as their queue is read.
+  if (f.wanted == progress_mode::manual) return {false, false, true, "moved by polls (TOBI_OFI_PROGRESS)"};
   if (!f.measured) {
     const bool passive = f.says_automatic || f.thread;
-    return {passive, passive && f.atomics, false,
+    return {passive, passive && f.atomics, !passive,
             f.thread           ? "moved by a thread of each worker (TOBI_OFI_PROGRESS)"
             : f.says_automatic ? "says that it moves by itself"
                                : "says that it moves when workers poll"};
   }
   const bool amo = f.rma_passive && f.amo_passive && f.atomics;
-  if (!f.rma_passive) return {false, false, false, "as measured at the start it moves when workers poll"};
+  if (!f.rma_passive) return {false, false, !f.thread, "as measured at the start it moves when workers poll"};
   if (!f.moves) return {true, amo, true, "as measured at the start its targets need not poll, its initiators must"};
   return {true, amo, false,
           f.thread            ? "moved by a thread of each worker (TOBI_OFI_PROGRESS), as measured at the start"

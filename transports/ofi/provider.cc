@@ -23,8 +23,9 @@ namespace {
 constexpr std::uint32_t api = FI_VERSION(1, 11);
 constexpr std::uint64_t rma = FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
-// Everything that a provider may ask for besides a registration.
-constexpr int any_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+// Everything that a provider may ask for besides a registration. FI_MR_RMA_EVENT is about counters, which are not used.
+constexpr int any_mode =
+    FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT | FI_MR_RMA_EVENT;
 // A provider counts its keys, from 1 on. Over sockets, any process that reaches the port could guess them, and has then
 // what the job's workers have: all of their memory. So the keys are ours where it leaves that to us: 64 bits by chance.
 constexpr int own_keys = any_mode & ~FI_MR_PROV_KEY;
@@ -37,7 +38,7 @@ info_list ask(std::uint64_t caps, const std::string& provider, std::string& erro
   const library& lib = libfabric();
   const info_list hints(lib.dupinfo(nullptr));
   hints->caps = caps;
-  hints->mode = FI_CONTEXT | FI_CONTEXT2;
+  hints->mode = FI_CONTEXT | FI_CONTEXT2 | FI_ASYNC_IOV;  // the last is about operations of several buffers alone
   hints->ep_attr->type = FI_EP_RDM;
   hints->domain_attr->mr_mode = mr_mode;
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
@@ -64,6 +65,19 @@ bool automatic(const fi_info& info) {
                       [&](std::string_view n) { return name == n || (name.starts_with(n) && name[n.size()] == ';'); });
 }
 
+// Of the instances of one provider for one domain, the one with most data of completions, if I is one of them: psm3's
+// have 0, 4 and 8 bytes, in this order.
+const fi_info* with_most_data(const fi_info* i) {
+  const fi_info* most = i;
+  for (const fi_info* other = i->next; other != nullptr; other = other->next) {
+    const bool alike = std::string_view(other->fabric_attr->prov_name) == i->fabric_attr->prov_name &&
+                       std::string_view(other->domain_attr->name) == i->domain_attr->name &&
+                       other->addr_format == i->addr_format;
+    if (alike && other->domain_attr->cq_data_size > most->domain_attr->cq_data_size) most = other;
+  }
+  return most;
+}
+
 // libfabric's order is that of preference. An address that other nodes cannot reach comes last. A provider that was
 // NAMED is taken by that name if it serves itself, else with the layer that libfabric puts above it (tcp as
 // tcp;ofi_rxm).
@@ -76,7 +90,7 @@ const fi_info* best(const fi_info* list, std::string_view named, std::string_vie
     if (exact && named != i->fabric_attr->prov_name) continue;
     if (!domain.empty() && domain != i->domain_attr->name) continue;
     if (i->addr_format == FI_SOCKADDR_IN6) continue;
-    if (!is_loopback(*i)) return i;
+    if (!is_loopback(*i)) return with_most_data(i);
     if (loopback == nullptr) loopback = i;
   }
   return loopback;
@@ -127,6 +141,13 @@ void tell_needs(const context& where) {
   setenv("FI_OFI_RXM_CM_PROGRESS_INTERVAL", "100", 0);
 }
 
+// Whether a provider's atomics are messages that its software executes at the target: those of libfabric's utility
+// providers are, whatever is underneath (fi_rxm(7), fi_rxd(7)). They exclude each other alone. Our own messages exclude
+// the CPU's atomics as well, so neighbours join and steal by memory: a wavefront of joins (lcs, two nodes of two
+// workers over tcp;ofi_rxm) takes half the time. An atomic on another node costs some 13 us more, 30 where it was 17,
+// so where all are on other nodes the provider's are taken.
+bool by_messages(std::string_view name) noexcept { return name.find(";ofi_") != std::string_view::npos; }
+
 }  // namespace
 
 choice choose_provider(const context& where) {
@@ -162,7 +183,10 @@ choice choose_provider(const context& where) {
     return c;
   }
   const std::string name = found->fabric_attr->prov_name;
-  if (where.settings.of<soft::settings>().amo_server <= soft::amo_place::native) {
+  const soft::amo_place place = where.settings.of<soft::settings>().amo_server;
+  const bool better_soft =
+      place == soft::amo_place::automatic && by_messages(name) && where.has_neighbours_and_others();
+  if (place <= soft::amo_place::native && !better_soft) {
     c.info = endpoint_of(name, domain, rma | FI_ATOMIC);
     c.atomics = c.info != nullptr;
   }

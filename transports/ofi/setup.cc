@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ofi: opening, registering, exchanging. Every mr_mode bit that a provider may ask for is honoured here.
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "transports/ofi/ofi.hpp"
 #include "transports/ofi/settings.hpp"
 #include "transports/ofi/sockets.hpp"
+#include "transports/port.hpp"
 #include "transports/soft/amo.hpp"
 
 namespace tobi::transports::ofi {
@@ -44,9 +46,20 @@ bool is_first_of_its_node(const context& where) noexcept {
   return true;
 }
 
-constexpr std::uint64_t access_all = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+// FI_MR_ALLOCATED wants pages behind all of the memory before it is registered. Memory that is only read may be
+// constant.
+void back_by_pages(void* from, std::size_t bytes) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(from) & ~(page - 1);
+  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(from) + bytes;
+  auto* const at = reinterpret_cast<std::byte*>(begin);
+  if (madvise(at, end - begin, MADV_POPULATE_WRITE) == 0 || madvise(at, end - begin, MADV_POPULATE_READ) == 0) return;
+  for (std::uintptr_t p = begin; p < end; p += page) {  // kernels before 5.14
+    static_cast<void>(*reinterpret_cast<const volatile std::byte*>(p));
+  }
+}
 
-}  // namespace
+constexpr std::uint64_t access_all = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 std::string unusable(const context& where) {
   const choice c = choose_provider(where);
@@ -70,6 +83,10 @@ std::unique_ptr<transport> create(const context& where) {
   };
   return soft::with_amo_server(where, make);
 }
+
+}  // namespace
+
+port entry() { return {.unusable = unusable, .create = create, .devices = devices}; }
 
 void ofi_transport::cannot(const char* what, long error) const {
   base::fatal(std::string("ofi: ") + what + " failed with provider " + info_->fabric_attr->prov_name + " (" +
@@ -168,7 +185,8 @@ void ofi_transport::open(const context& where) {
   need(fi_domain(fabric, info_.get(), &domain, nullptr), "opening the domain");
   domain_.reset(domain);
   fi_av_attr av_attr{};
-  av_attr.type = FI_AV_TABLE;
+  const fi_av_type only = info_->domain_attr->av_type;
+  av_attr.type = only == FI_AV_UNSPEC ? FI_AV_TABLE : only;
   // A hint, of those that are used. Providers make room for so many at once, and touch all of it.
   av_attr.count = std::min<std::size_t>(static_cast<std::size_t>(size_), 64);
   fid_av* av = nullptr;
@@ -246,11 +264,18 @@ status ofi_transport::connect(std::span<const std::string> addresses) {
 }
 
 // The key is a secret that the ranks tell each other through the launcher: it is all that keeps others from this
-// memory. What arrives as messages lies in registered memory too.
+// memory. What arrives as messages lies in registered memory too. Where a provider takes shorter keys than secrets, one
+// may be in use already.
 fid_mr* ofi_transport::register_with_provider(void* from, std::size_t bytes, std::uint64_t access, int& error) {
-  const std::uint64_t key = mode(FI_MR_PROV_KEY) ? 0 : base::secret();
+  if (mode(FI_MR_ALLOCATED)) back_by_pages(from, bytes);
+  const std::size_t key_bytes = info_->domain_attr->mr_key_size;  // of the keys that it lets us choose
+  const std::size_t unused_bits = key_bytes == 0 || key_bytes > 8 ? 0 : 64 - 8 * key_bytes;
   fid_mr* mr = nullptr;
-  error = fi_mr_reg(domain_.get(), from, bytes, access, 0, key, 0, &mr, nullptr);
+  error = -FI_ENOKEY;
+  for (int tries = 0; tries < 64 && error == -FI_ENOKEY; ++tries) {
+    const std::uint64_t key = mode(FI_MR_PROV_KEY) ? 0 : base::secret() >> unused_bits;
+    error = fi_mr_reg(domain_.get(), from, bytes, access, 0, key, 0, &mr, nullptr);
+  }
   if (error != 0) return nullptr;
   if (mode(FI_MR_ENDPOINT)) {
     error = fi_mr_bind(mr, &ep_->fid, 0);

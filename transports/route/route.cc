@@ -126,7 +126,7 @@ std::byte* route_transport::map(region_id id) noexcept {
   return id < regions_.size() && regions_[id].mapped ? near_->map(regions_[id].near) : nullptr;
 }
 
-status route_transport::post_by(transport& way, int rank, std::span<const op> ops, bool near) noexcept {
+status route_transport::post_by(transport& way, int rank, std::span<const op> ops, bool near, posting how) noexcept {
   constexpr std::size_t most = 16;
   if (ops.empty() || ops.size() > caps_.chain_max || ops.size() > most) return status::invalid;
   op mine[most];
@@ -135,14 +135,14 @@ status route_transport::post_by(transport& way, int rank, std::span<const op> op
     mine[i] = ops[i];
     mine[i].region = near ? regions_[ops[i].region].near : regions_[ops[i].region].far;
   }
-  return way.post(rank, {mine, ops.size()});
+  return (way.*how)(rank, {mine, ops.size()});
 }
 
-status route_transport::post(int rank, std::span<const op> ops) noexcept {
+status route_transport::post_as(int rank, std::span<const op> ops, posting how) noexcept {
   if (rank < 0 || rank >= size_) return status::invalid;
-  if (is_near_[rank] == 0) return post_by(*far_, rank, ops, false);
-  if (near_atomics_ || std::none_of(ops.begin(), ops.end(), is_atomic)) return post_by(*near_, rank, ops, true);
-  const status s = post_by(*far_, rank, ops, false);
+  if (is_near_[rank] == 0) return post_by(*far_, rank, ops, false, how);
+  if (near_atomics_ || std::none_of(ops.begin(), ops.end(), is_atomic)) return post_by(*near_, rank, ops, true, how);
+  const status s = post_by(*far_, rank, ops, false, how);
   if (s == status::ok) far_pending_[rank] = 1;
   return s;
 }

@@ -31,7 +31,10 @@ class route_transport final : public transport {
   [[nodiscard]] std::byte* map(region_id id) noexcept override;
   [[nodiscard]] bool serves_only(int rank) const noexcept override { return far_->serves_only(rank); }
 
-  status post(int rank, std::span<const op> ops) noexcept override;
+  status post(int rank, std::span<const op> ops) noexcept override { return post_as(rank, ops, &transport::post); }
+  status post_unordered(int rank, std::span<const op> ops) noexcept override {
+    return post_as(rank, ops, &transport::post_unordered);
+  }
   status flush(int rank) noexcept override;
   status put_notify(int rank, const op& o, std::uint64_t data) noexcept override;
   status poll_notice(notice& n) noexcept override { return far_->poll_notice(n); }
@@ -47,7 +50,9 @@ class route_transport final : public transport {
     region_id far;
   };
   void take_route_of_atomics() noexcept;
-  status post_by(transport& way, int rank, std::span<const op> ops, bool near) noexcept;
+  using posting = status (transport::*)(int, std::span<const op>) noexcept;  // post or post_unordered
+  status post_as(int rank, std::span<const op> ops, posting how) noexcept;
+  status post_by(transport& way, int rank, std::span<const op> ops, bool near, posting how) noexcept;
 
   std::string name_;
   int size_;

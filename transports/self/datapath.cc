@@ -11,7 +11,7 @@ status self_transport::post(int rank, std::span<const op> ops) noexcept {
   for (const op& o : ops) {
     if (o.region >= regions_.size() || !in_range(o, regions_[o.region].bytes, caps_.put_max)) return status::invalid;
   }
-  execute(ops, [this](region_id id) { return regions_[id].base; });
+  execute_whole(ops, [this](region_id id) { return regions_[id].base; });
   return status::ok;
 }
 

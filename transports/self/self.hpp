@@ -36,7 +36,4 @@ class self_transport final : public transport {
   std::vector<region> regions_;  // a key and an id are both an index into it
 };
 
-std::string unusable(const context& where);
-std::unique_ptr<transport> create(const context& where);
-
 }  // namespace tobi::transports::self

@@ -2,15 +2,22 @@
 // self: what happens before the first operation. Nothing here is fast, and nothing here needs to be.
 #include <cstring>
 
+#include "transports/port.hpp"
 #include "transports/self/self.hpp"
 
 namespace tobi::transports::self {
+
+namespace {
 
 std::string unusable(const context& where) {
   return where.size == 1 ? "" : "it serves a job of one worker, and this one has " + std::to_string(where.size);
 }
 
 std::unique_ptr<transport> create(const context& where) { return std::make_unique<self_transport>(where); }
+
+}  // namespace
+
+port entry() { return {.unusable = unusable, .create = create}; }
 
 // A capability is claimed if and only if it works; tobi-conform tests both ways.
 self_transport::self_transport(const context& where) : rank_(where.rank) {

@@ -11,11 +11,17 @@ status shm_transport::post(int rank, std::span<const op> ops) noexcept {
     const peer_memory::region* r = memory_.find(rank, o.region);
     if (r == nullptr || !in_range(o, r->bytes, caps_.put_max)) return status::invalid;
   }
-  execute(ops, [this](region_id id) { return memory_.base(id); });
+  if (execute(ops, [this](region_id id) { return memory_.base(id); })) puts_under_way_ = true;
   return status::ok;
 }
 
-// Every operation was complete when post() returned.
-status shm_transport::flush(int rank) noexcept { return rank >= 0 && rank < size_ ? status::ok : status::invalid; }
+// Every operation was executed when post() returned.
+status shm_transport::flush(int rank) noexcept {
+  if (puts_under_way_) {
+    complete_puts();
+    puts_under_way_ = false;
+  }
+  return rank >= 0 && rank < size_ ? status::ok : status::invalid;
+}
 
 }  // namespace tobi::transports::shm

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // shm: what is claimed, and which ranks it serves. The mapping itself is in transports/peer_memory.
+#include "transports/port.hpp"
 #include "transports/shm/shm.hpp"
 
 namespace tobi::transports::shm {
+
+namespace {
 
 std::string unusable(const context& where) {
   return where.single_node() ? "" : "it serves the workers of one node, and this job has several nodes";
 }
 
+}  // namespace
+
 std::unique_ptr<transport> create(const context& where) { return std::make_unique<shm_transport>(where); }
+
+port entry() { return {.unusable = unusable, .create = create}; }
 
 shm_transport::shm_transport(const context& where) : size_(where.size), memory_("shm", where.rank, where.size) {
   caps_.fetch_add = true;

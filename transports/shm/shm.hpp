@@ -28,9 +28,9 @@ class shm_transport final : public transport {
   int size_;
   capabilities caps_;
   peer_memory memory_;
+  bool puts_under_way_ = false;  // to anybody
 };
 
-std::string unusable(const context& where);
 std::unique_ptr<transport> create(const context& where);
 
 }  // namespace tobi::transports::shm

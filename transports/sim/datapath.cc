@@ -33,13 +33,17 @@ std::uint64_t sim_transport::delay() noexcept {
   return rng_.uniform(late_one_in) == 0 ? usual * late_times : usual;
 }
 
-status sim_transport::post(int rank, std::span<const op> ops) noexcept { return enqueue(rank, ops, false, 0); }
+status sim_transport::post(int rank, std::span<const op> ops) noexcept { return enqueue(rank, ops, kind::ordered, 0); }
 
-status sim_transport::put_notify(int rank, const op& put, std::uint64_t data) noexcept {
-  return put.kind == op_kind::put ? enqueue(rank, {&put, 1}, true, data) : status::invalid;
+status sim_transport::post_unordered(int rank, std::span<const op> ops) noexcept {
+  return enqueue(rank, ops, kind::unordered, 0);
 }
 
-status sim_transport::enqueue(int rank, std::span<const op> ops, bool notifies, std::uint64_t data) noexcept {
+status sim_transport::put_notify(int rank, const op& put, std::uint64_t data) noexcept {
+  return put.kind == op_kind::put ? enqueue(rank, {&put, 1}, kind::notifying, data) : status::invalid;
+}
+
+status sim_transport::enqueue(int rank, std::span<const op> ops, kind of, std::uint64_t data) noexcept {
   if (rank < 0 || rank >= size_ || ops.empty() || ops.size() > caps_.chain_max) return status::invalid;
   for (const op& o : ops) {
     if (is_atomic(o) && !modes_.atomics) return status::unsupported;
@@ -57,7 +61,7 @@ status sim_transport::enqueue(int rank, std::span<const op> ops, bool notifies, 
   c->count = static_cast<std::uint32_t>(ops.size());
   c->next = 0;
   c->moving = cursor{};
-  c->notifies = notifies;
+  c->notifies = of == kind::notifying;
   c->data = data;
   // Acquire: the target's looks at its memory before it polled lie before what we do there.
   c->polled_at = l.nic->polled.load(std::memory_order_acquire);
@@ -73,7 +77,11 @@ status sim_transport::enqueue(int rank, std::span<const op> ops, bool notifies, 
       o.local = c->inlined[i];
     }
   }
-  reorder_gets(*c);
+  if (of == kind::unordered) {
+    shuffle(*c);
+  } else {
+    reorder_gets(*c);
+  }
   c->due = rng_.uniform(at_once_one_in) == 0 ? now_ : now_ + 1 + delay();
   if (modes_.clog != 0 && rng_.uniform(modes_.clog) == 0) l.clogged_until = now_ + rng_.uniform(clogged_steps);
   if (l.queue.empty()) busy_.push_back(rank);
@@ -88,6 +96,15 @@ void sim_transport::reorder_gets(chain& c) noexcept {
     if (c.ops[i - 1].kind != op_kind::get || c.ops[i].kind != op_kind::get || rng_.uniform(2) == 0) continue;
     std::swap(c.ops[i - 1], c.ops[i]);
     std::swap(c.remote[i - 1], c.remote[i]);
+  }
+}
+
+// Nobody asked for an order.
+void sim_transport::shuffle(chain& c) noexcept {
+  for (std::uint32_t left = c.count; left > 1; --left) {
+    const auto other = static_cast<std::uint32_t>(rng_.uniform(left));
+    std::swap(c.ops[left - 1], c.ops[other]);
+    std::swap(c.remote[left - 1], c.remote[other]);
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "libcore/base/log.hpp"
 #include "libcore/base/text.hpp"
+#include "transports/port.hpp"
 #include "transports/sim/settings.hpp"
 #include "transports/sim/sim.hpp"
 
@@ -84,6 +85,8 @@ std::string read_modes(const base::settings& in_force, modes& into) {
   return "";
 }
 
+namespace {
+
 std::string unusable(const context& where) {
   modes ignored;
   if (std::string wrong = read_modes(where.settings, ignored); !wrong.empty()) return wrong;
@@ -101,6 +104,15 @@ std::unique_ptr<transport> create(const context& where) {
   }
   return std::make_unique<sim_transport>(where, chosen);
 }
+
+std::string check(const base::settings& in_force) {
+  modes ignored;
+  return read_modes(in_force, ignored);
+}
+
+}  // namespace
+
+port entry() { return {.unusable = unusable, .create = create, .check = check, .automatic = false}; }
 
 sim_transport::sim_transport(const context& where, const modes& chosen)
     : rank_(where.rank),

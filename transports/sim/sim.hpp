@@ -8,6 +8,7 @@
 //     the queue of the peer is full;
 //   - a put or get moves word by word in any order, with pauses in which the initiator does something else; an aligned
 //     word does not tear. A put that is not inline is read late, a get's buffer is poisoned until it is filled;
+//   - operations that were posted unordered are executed in any order;
 //   - a get is executed before the get in front of it in its chain, unless `ordered-gets` promises that none is;
 //   - an atomic is a load, a pause and a store, under a lock that only the target's NIC knows: scope domain. A change
 //     of the word by a CPU, or by a put, that falls into the pause is lost;
@@ -75,6 +76,7 @@ class sim_transport final : public transport {
   [[nodiscard]] std::byte* map(region_id) noexcept override { return nullptr; }
 
   status post(int rank, std::span<const op> ops) noexcept override;
+  status post_unordered(int rank, std::span<const op> ops) noexcept override;
   status flush(int rank) noexcept override;
   status put_notify(int rank, const op& put, std::uint64_t data) noexcept override;
   status poll_notice(notice& got) noexcept override;
@@ -115,7 +117,9 @@ class sim_transport final : public transport {
   status meet(int rank, const region_key& key);
   // datapath.cc
   void reorder_gets(chain& c) noexcept;
-  status enqueue(int rank, std::span<const op> ops, bool notifies, std::uint64_t data) noexcept;
+  void shuffle(chain& c) noexcept;
+  enum class kind : std::uint8_t { ordered, unordered, notifying };
+  status enqueue(int rank, std::span<const op> ops, kind of, std::uint64_t data) noexcept;
   void poll() noexcept;
   void step() noexcept;
   void run(link& l, chain& c) noexcept;
@@ -145,8 +149,5 @@ class sim_transport final : public transport {
   std::vector<chain_pointer> spare_;  // chains to be used again
   std::uint64_t now_ = 0;             // steps so far
 };
-
-std::string unusable(const context& where);
-std::unique_ptr<transport> create(const context& where);
 
 }  // namespace tobi::transports::sim

@@ -10,6 +10,7 @@
 #include "arch/topology.hpp"
 #include "libcore/base/thread.hpp"
 #include "transports/cpu_ops.hpp"
+#include "transports/decorators/mask.hpp"
 
 namespace tobi::transports::soft {
 
@@ -71,11 +72,11 @@ amo_transport::amo_transport(const context& where, const factory& make, int seen
       size_(where.size),
       seen_at_once_(seen_at_once),
       place_(where),
-      inner_(make(place_.for_worker(where))),
+      inner_(decorators::masked(make(place_.for_worker(where)), where.settings)),
       memory_(rank_, table_),
       keys_(endpoints()),
       peers_(static_cast<std::size_t>(where.size)) {
-  if (place_.by_thread()) server_inner_ = make(place_.for_thread(where));
+  if (place_.by_thread()) server_inner_ = decorators::masked(make(place_.for_thread(where)), where.settings);
   caps_ = inner_->caps();
   caps_.put_notify = true;
   caps_.msg_max = sizeof(std::uint64_t);
@@ -86,6 +87,8 @@ amo_transport::amo_transport(const context& where, const factory& make, int seen
   caps_.registers_any_memory = caps_.registers_any_memory && !place_.by_node();  // another process is to map it
   caps_.chain_max = 1;  // an operation underneath and a message are not ordered
   caps_.ordered_gets = false;
+  granule_ = std::exchange(caps_.put_granule, 1u);
+  caps_.passive_rma = caps_.passive_rma && (granule_ == 1 || place_.passive());
   if (caps_.peers_max != 0) caps_.peers_max = std::max(1u, caps_.peers_max / 2);  // for what is asked, and for replies
   const parts has(size_, place_.by_thread());
   board_ = std::make_unique<board>(*inner_, has.worker_bytes, keys_, endpoints());
@@ -169,7 +172,7 @@ status amo_transport::connect(std::span<const std::string> addresses) {
 
 void amo_transport::measure(meeting& with) {
   inner_->measure(with);
-  caps_.passive_rma = inner_->caps().passive_rma;
+  caps_.passive_rma = inner_->caps().passive_rma && (granule_ == 1 || place_.passive());
   caps_.needs_progress = inner_->caps().needs_progress;
   announce();  // notices too may have been promised only
 }
@@ -282,6 +285,9 @@ status amo_transport::post(int rank, std::span<const op> ops) noexcept {
   op o = ops[0];
   if (o.region >= regions_.size() || regions_[o.region].rank != rank) return status::invalid;
   const region& r = regions_[o.region];
+  if (o.kind == op_kind::put && rank != rank_ && (o.remote % granule_ != 0 || o.bytes % granule_ != 0)) [[unlikely]] {
+    return put_odd(rank, o, r);
+  }
   if (o.kind == op_kind::put || o.kind == op_kind::get) {
     o.region = r.inner;
     return inner_->post(rank, {&o, 1});
@@ -291,40 +297,81 @@ status amo_transport::post(int rank, std::span<const op> ops) noexcept {
   std::uint64_t* word = table_.word(r.number, o.remote);
   if (word == nullptr) return status::invalid;
   o.remote = 0;
-  execute({&o, 1}, [&](region_id) { return reinterpret_cast<std::byte*>(word); });
+  execute_whole({&o, 1}, [&](region_id) { return reinterpret_cast<std::byte*>(word); });
   return status::ok;
 }
 
 status amo_transport::ask(int rank, const op& o, const region& r) noexcept {
-  const int server = place_.server_of(rank);
   const amo_request request{o.remote,
                             o.operand,
                             o.expected,
                             static_cast<std::uint32_t>(rank),
                             static_cast<std::uint16_t>(r.number),
                             static_cast<std::uint16_t>(o.kind)};
-  const int endpoint = place_.endpoint_of(server);
-  status s = client_->ask(server, endpoint, request, o.local);
-  if (s == status::again) {
-    progress();  // the queue may have room now
-    s = client_->ask(server, endpoint, request, o.local);
-  }
-  if (s != status::ok) return s;
+  const status s = ask(rank, request, o.local);
+  if (s != status::again) return s;
+  progress();  // the queue may have room now
+  return ask(rank, request, o.local);
+}
+
+status amo_transport::ask(int rank, const amo_request& request, void* found) noexcept {
+  const int server = place_.server_of(rank);
+  if (const status s = client_->ask(server, place_.endpoint_of(server), request, found); s != status::ok) return s;
   peer& p = peers_.of(rank);
   p.asked = client_->asked(server);
   keep_busy(rank, p);
   return status::ok;
 }
 
+// A put whose ends are no whole granules: the server stores those, and the fabric puts what lies between. Nothing is
+// begun unless all of it can be asked for, now or by progress().
+status amo_transport::put_odd(int rank, const op& o, const region& r) noexcept {
+  if (!in_range(o, r.bytes, caps_.put_max)) return status::invalid;
+  const std::uint64_t head = o.bytes <= word_bytes ? o.bytes : (granule_ - o.remote % granule_) % granule_;
+  const std::uint64_t tail = (o.remote + o.bytes) % granule_ * (o.bytes <= word_bytes ? 0 : 1);
+  if (!edges_.empty() || !client_->has_room(place_.server_of(rank), 2)) {
+    progress();
+    if (!edges_.empty() || !client_->has_room(place_.server_of(rank), 2)) return status::again;
+  }
+  auto* from = static_cast<std::byte*>(o.local);
+  if (o.bytes > head + tail) {
+    const op middle = op::put(r.inner, o.remote + head, from + head, o.bytes - head - tail);
+    if (const status s = inner_->post(rank, {&middle, 1}); s != status::ok) return s;
+  }
+  const auto owe = [&](std::uint64_t at, std::uint64_t count) {
+    if (count == 0) return;
+    amo_request request{o.remote + at, 0, count, static_cast<std::uint32_t>(rank), static_cast<std::uint16_t>(r.number),
+                        stores_bytes};
+    std::memcpy(&request.operand, from + at, count);
+    edges_.push_back({rank, request});
+    ++peers_.of(rank).edges;
+  };
+  owe(0, head);
+  owe(o.bytes - tail, tail);
+  keep_busy(rank, peers_.of(rank));
+  ask_for_edges();
+  return status::ok;
+}
+
+void amo_transport::ask_for_edges() noexcept {
+  std::erase_if(edges_, [this](const edge& e) {
+    const status s = ask(e.rank, e.request, &stored_);
+    if (s == status::again) return false;
+    --peers_.of(e.rank).edges;  // where the peer is lost, flush() says so
+    return true;
+  });
+}
+
 void amo_transport::progress() noexcept {
   hear();
+  if (!edges_.empty()) ask_for_edges();
   if (server_ != nullptr && !place_.by_thread()) server_->serve();
   client_->take_replies();
   for (std::size_t i = 0; i < busy_.size();) {
     const int rank = busy_[i];
     peer& p = peers_.of(rank);
     if (!p.to_notify.empty()) notify_pending(rank, p);
-    if (!client_->answered(place_.server_of(rank), p.asked) || !p.to_notify.empty()) {
+    if (!client_->answered(place_.server_of(rank), p.asked) || !p.to_notify.empty() || p.edges != 0) {
       ++i;
       continue;
     }

@@ -70,6 +70,7 @@ class amo_transport final : public transport {
     bool busy = false;                     // requests or notices are under way
     std::uint64_t asked = 0;               // requests to its server up to the last one on its memory
     std::vector<std::uint64_t> to_notify;  // data of notices whose puts are not known to be complete
+    int edges = 0;                         // of puts, that are to be asked for
   };
   [[nodiscard]] std::size_t endpoints() const noexcept {
     return static_cast<std::size_t>(place_.by_thread() ? 2 * size_ : size_);
@@ -77,7 +78,14 @@ class amo_transport final : public transport {
   void announce() noexcept;
   void hear() noexcept;
   bool serve_by_thread() noexcept;
+  struct edge {  // bytes of a put that no whole granule holds
+    int rank;
+    amo_request request;
+  };
   status ask(int rank, const op& o, const region& r) noexcept;
+  status ask(int rank, const amo_request& request, void* found) noexcept;
+  status put_odd(int rank, const op& o, const region& r) noexcept;
+  void ask_for_edges() noexcept;
   void notify_pending(int rank, peer& p) noexcept;
   void keep_busy(int rank, peer& p) noexcept;
   void start_thread();
@@ -102,6 +110,9 @@ class amo_transport final : public transport {
   std::vector<region> regions_;
   std::vector<own_region> own_;
   std::vector<int> busy_;
+  std::vector<edge> edges_;             // to be asked for, two at most
+  std::uint64_t stored_ = 0;            // what comes back of them is nothing
+  std::uint32_t granule_ = 1;           // of puts underneath
   bool listens_ = false;                // somebody asks for notices
   std::atomic<bool> announced_{false};  // the thread's: requests are
   std::thread thread_;

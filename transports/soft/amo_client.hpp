@@ -21,6 +21,11 @@ class amo_client {
   /// board's transport, and the value found will be written to FOUND, which stays until then. again: the queue is full,
   /// or the fabric takes no more.
   status ask(int server, int endpoint, const amo_request& request, void* found) noexcept;
+  /// Whether COUNT more requests to SERVER have room, as far as take_replies() has seen.
+  [[nodiscard]] bool has_room(int server, std::uint64_t count) const noexcept {
+    const link* l = links_.find(server);
+    return l == nullptr || l->asked - l->answered + count <= amo_slots;
+  }
   /// How many requests this worker has sent to SERVER.
   [[nodiscard]] std::uint64_t asked(int server) const noexcept {
     const link* l = links_.find(server);

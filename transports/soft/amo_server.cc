@@ -13,6 +13,7 @@ amo_server::amo_server(board& on, const amo_places& places, int rank, int size, 
     : board_(on), places_(places), rank_(rank), size_(size), memory_(memory), served_(static_cast<std::size_t>(size)) {}
 
 std::uint64_t amo_server::execute(const amo_request& r) noexcept {
+  if (r.kind == stores_bytes) return store(r);
   std::uint64_t* at = memory_.word(static_cast<int>(r.target), r.region, r.offset);
   if (at == nullptr) return 0;  // the initiator has checked its own bounds: the region is gone
   const std::atomic_ref word(*at);
@@ -23,6 +24,17 @@ std::uint64_t amo_server::execute(const amo_request& r) noexcept {
   std::uint64_t expected = r.expected;
   word.compare_exchange_strong(expected, r.operand, std::memory_order_acq_rel, std::memory_order_acquire);
   return expected;
+}
+
+// Byte by byte: the target's CPU may store next to them.
+std::uint64_t amo_server::store(const amo_request& r) noexcept {
+  const std::uint64_t count = r.expected;
+  if (count > sizeof r.operand) return 0;
+  std::byte* at = memory_.at(static_cast<int>(r.target), r.region, r.offset, count);
+  for (std::uint64_t i = 0; at != nullptr && i < count; ++i) {
+    std::atomic_ref(at[i]).store(static_cast<std::byte>(r.operand >> 8 * i), std::memory_order_release);
+  }
+  return 0;
 }
 
 bool amo_server::send(const reply& r) noexcept {

@@ -25,8 +25,11 @@ struct amo_request {
   std::uint64_t expected;
   std::uint32_t target;  // whose memory, where a server has that of several ranks
   std::uint16_t region;  // number of the target's registration
-  std::uint16_t kind;    // op_kind
+  std::uint16_t kind;    // op_kind, or stores_bytes
 };
+/// A request that is no atomic: `expected` bytes of `operand`, 8 at most, are stored at any offset. A put underneath
+/// that moves whole granules only cannot do that.
+inline constexpr std::uint16_t stores_bytes = 0xff;
 inline constexpr std::uint64_t amo_slots = 8;
 using request_cell = cell<amo_request>;
 using reply_cell = cell<std::uint64_t>;
@@ -72,6 +75,7 @@ class amo_server {
     std::uint64_t value;
   };
   [[nodiscard]] std::uint64_t execute(const amo_request& r) noexcept;
+  std::uint64_t store(const amo_request& r) noexcept;
   bool send(const reply& r) noexcept;
 
   board& board_;

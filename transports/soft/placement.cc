@@ -5,6 +5,7 @@
 #include <string>
 
 #include "libcore/base/log.hpp"
+#include "libcore/base/per_rank.hpp"
 
 namespace tobi::transports::soft {
 
@@ -14,14 +15,13 @@ namespace {
 base::per_rank<int> last_of_each_node(const context& where) {
   int nodes = 0;
   for (int r = 0; r < where.size; ++r) nodes = std::max(nodes, where.node_of(r) + 1);
-  std::vector<int> last(static_cast<std::size_t>(nodes), -1);
-  std::vector<int> workers(last.size(), 0);
+  base::per_rank<int> last(nodes, -1);
+  base::per_rank<int> workers(nodes, 0);
   for (int r = 0; r < where.size; ++r) {
-    const auto node = static_cast<std::size_t>(where.node_of(r));
-    last[node] = r;
-    ++workers[node];
+    last[where.node_of(r)] = r;
+    ++workers[where.node_of(r)];
   }
-  for (std::size_t node = 0; node < last.size(); ++node) {
+  for (int node = 0; node < nodes; ++node) {
     if (workers[node] != 1) continue;
     base::fatal_everywhere(where.rank,
                            "TOBI_AMO_SERVER=worker takes one worker of each node for the atomics of the others, and "
@@ -31,7 +31,7 @@ base::per_rank<int> last_of_each_node(const context& where) {
                            base::exit_usage);
   }
   base::per_rank<int> server;
-  for (int r = 0; r < where.size; ++r) server.push_back(last[static_cast<std::size_t>(where.node_of(r))]);
+  for (int r = 0; r < where.size; ++r) server.push_back(last[where.node_of(r)]);
   return server;
 }
 

@@ -30,10 +30,10 @@ void region_table::remove(std::size_t number) noexcept {
   if (number < regions_max) entries_[number].bytes.store(0, std::memory_order_release);
 }
 
-std::uint64_t* region_table::word(std::size_t number, std::uint64_t offset) const noexcept {
+std::byte* region_table::at(std::size_t number, std::uint64_t offset, std::uint64_t count) const noexcept {
   if (number >= regions_max) return nullptr;
-  if (!has_word(entries_[number].bytes.load(std::memory_order_acquire), offset)) return nullptr;
-  return reinterpret_cast<std::uint64_t*>(entries_[number].base + offset);
+  if (!has_bytes(entries_[number].bytes.load(std::memory_order_acquire), offset, count)) return nullptr;
+  return entries_[number].base + offset;
 }
 
 memory_name region_directory::name() const {
@@ -77,8 +77,8 @@ status served_memory::add(int rank, const memory_name& directory) {
   return status::ok;
 }
 
-std::uint64_t* served_memory::word(int rank, std::size_t number, std::uint64_t offset) noexcept {
-  if (rank == rank_) return own_.word(number, offset);
+std::byte* served_memory::at(int rank, std::size_t number, std::uint64_t offset, std::uint64_t count) noexcept {
+  if (rank == rank_) return own_.at(number, offset, count);
   const auto r = static_cast<std::size_t>(rank);
   if (rank < 0 || r >= by_rank_.size() || by_rank_[r] == nullptr || number >= regions_max) return nullptr;
   neighbour& n = *by_rank_[r];
@@ -91,7 +91,7 @@ std::uint64_t* served_memory::word(int rank, std::size_t number, std::uint64_t o
   if (m.base == nullptr) [[unlikely]] {
     map(n, number);
   }
-  return has_word(m.bytes, offset) ? reinterpret_cast<std::uint64_t*>(m.base + offset) : nullptr;
+  return has_bytes(m.bytes, offset, count) ? m.base + offset : nullptr;
 }
 
 void served_memory::map(neighbour& of, std::size_t number) noexcept {

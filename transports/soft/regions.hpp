@@ -20,12 +20,10 @@ namespace tobi::transports::soft {
 
 inline constexpr std::size_t regions_max = 256;  // registrations of one worker in its life
 
-/// Whether an aligned word at OFFSET lies within BYTES. Written so that nothing can wrap around.
-constexpr bool has_word(std::uint64_t bytes, std::uint64_t offset) noexcept {
-  constexpr std::uint64_t word = sizeof(std::uint64_t);
-  return bytes >= word && offset <= bytes - word && offset % word == 0;
+/// Whether COUNT bytes at OFFSET lie within BYTES. Written so that nothing can wrap around.
+constexpr bool has_bytes(std::uint64_t bytes, std::uint64_t offset, std::uint64_t count) noexcept {
+  return bytes != 0 && bytes >= count && offset <= bytes - count;
 }
-
 /// Written by the worker, read by its server, which may be another thread.
 class region_table {
  public:
@@ -33,7 +31,13 @@ class region_table {
   int add(std::byte* base, std::size_t bytes) noexcept;
   void remove(std::size_t number) noexcept;
   /// The word at OFFSET, or null when a request names no memory of this worker.
-  [[nodiscard]] std::uint64_t* word(std::size_t number, std::uint64_t offset) const noexcept;
+  [[nodiscard]] std::uint64_t* word(std::size_t number, std::uint64_t offset) const noexcept {
+    return offset % sizeof(std::uint64_t) != 0
+               ? nullptr
+               : reinterpret_cast<std::uint64_t*>(at(number, offset, sizeof(std::uint64_t)));
+  }
+  /// The same of COUNT bytes at any offset.
+  [[nodiscard]] std::byte* at(std::size_t number, std::uint64_t offset, std::uint64_t count) const noexcept;
 
  private:
   struct entry {
@@ -75,7 +79,13 @@ class served_memory {
   status add(int rank, const memory_name& directory);
   /// The word at OFFSET of the region NUMBER of RANK, or null when there is none. Fatal where there is one and it
   /// cannot be mapped: nobody else executes atomics there.
-  [[nodiscard]] std::uint64_t* word(int rank, std::size_t number, std::uint64_t offset) noexcept;
+  [[nodiscard]] std::uint64_t* word(int rank, std::size_t number, std::uint64_t offset) noexcept {
+    return offset % sizeof(std::uint64_t) != 0
+               ? nullptr
+               : reinterpret_cast<std::uint64_t*>(at(rank, number, offset, sizeof(std::uint64_t)));
+  }
+  /// The same of COUNT bytes at any offset.
+  [[nodiscard]] std::byte* at(int rank, std::size_t number, std::uint64_t offset, std::uint64_t count) noexcept;
 
  private:
   struct mapping {

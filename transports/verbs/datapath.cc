@@ -26,14 +26,14 @@ status verbs_transport::check(int rank, std::span<const op> ops) const noexcept 
   return wireup_->health();
 }
 
-status verbs_transport::post(int rank, std::span<const op> ops) noexcept {
+status verbs_transport::post_as(int rank, std::span<const op> ops, bool in_order) noexcept {
   if (const status s = check(rank, ops); s != status::ok) return s;
   if (rank == rank_) {
     // Data of one's own is the CPU's to move. A chain with an atomic goes through the device as a whole.
     bool atomic = false;
     for (const op& o : ops) atomic = atomic || is_atomic(o);
     if (!atomic || caps_.scope == amo_scope::host) {
-      execute(ops, [this](region_id id) { return reinterpret_cast<std::byte*>(regions_[id].base); });
+      execute_whole(ops, [this](region_id id) { return reinterpret_cast<std::byte*>(regions_[id].base); });
       return status::ok;
     }
   }
@@ -42,7 +42,7 @@ status verbs_transport::post(int rank, std::span<const op> ops) noexcept {
     if (const status s = need_link(rank, l); s != status::ok) return s;
   }
   l.last_use = ++uses_;
-  return send_chain(rank, l, ops, nullptr);
+  return send_chain(rank, l, ops, in_order, nullptr);
 }
 
 const verbs_transport::own_region* verbs_transport::registered(const void* at, std::size_t bytes) const noexcept {
@@ -73,8 +73,6 @@ bool verbs_transport::fill(const op& o, std::size_t index, chain& c, ibv_send_wr
   wr.opcode = put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ;
   wr.wr.rdma = {remote, r.rkey};
   if (put) {
-    // A WRITE may pass an earlier READ or atomic of the queue pair: where a chain has one, it must wait for it.
-    if (index > 0) wr.send_flags |= IBV_SEND_FENCE;
     if (o.bytes <= inline_bytes_) {
       wr.send_flags |= IBV_SEND_INLINE;
       at.addr = reinterpret_cast<std::uint64_t>(o.local);
@@ -111,7 +109,7 @@ bool verbs_transport::has_room(const link& l, std::size_t requests) const noexce
          requests_ + stale_requests_ + requests <= static_cast<std::size_t>(send_cq_->cqe);
 }
 
-status verbs_transport::send_chain(int rank, link& l, std::span<const op> ops,
+status verbs_transport::send_chain(int rank, link& l, std::span<const op> ops, bool in_order,
                                    const std::uint32_t* immediate) noexcept {
   if (!has_room(l, ops.size())) {
     take_completions();
@@ -124,6 +122,7 @@ status verbs_transport::send_chain(int rank, link& l, std::span<const op> ops,
   c.requests = static_cast<std::uint32_t>(ops.size());
   ibv_send_wr wr[chain_most];
   ibv_sge at[chain_most];
+  bool read_before = false;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     wr[i] = {};
     if (!fill(ops[i], i, c, wr[i], at[i])) {
@@ -134,6 +133,14 @@ status verbs_transport::send_chain(int rank, link& l, std::span<const op> ops,
       return status::domain_lost;
     }
     wr[i].wr_id = static_cast<std::uint64_t>(&c - chains_.data()) << 32 | c.generation;
+    // A WRITE keeps behind the WRITEs of its queue pair, and may pass a READ or an atomic: where an ordered chain has
+    // one before it, it must wait (for all of its connection), and what is behind it waits with it.
+    if (ops[i].kind != op_kind::put) {
+      read_before = true;
+    } else if (in_order && read_before) {
+      wr[i].send_flags |= IBV_SEND_FENCE;
+      read_before = false;
+    }
     wr[i].next = i + 1 < ops.size() ? &wr[i + 1] : nullptr;
   }
   ibv_send_wr& last = wr[ops.size() - 1];
@@ -201,7 +208,7 @@ void verbs_transport::complete(const ibv_wc& done) noexcept {
 }
 
 std::string verbs_transport::why_failed(int rank, const ibv_wc& done) const {
-  const std::string peer = "rank " + std::to_string(rank);
+  const std::string peer = base::name_of_rank(rank);
   const std::string code = " (" + std::string(libibverbs().wc_status_str(done.status)) + ", vendor code " +
                            std::to_string(done.vendor_err) + ")";
   ibv_port_attr port;
@@ -274,7 +281,7 @@ status verbs_transport::put_notify(int rank, const op& o, std::uint64_t data) no
   link& l = link_of(rank);
   if (const status s = need_link(rank, l); s != status::ok) return s;
   const auto immediate = static_cast<std::uint32_t>(data);
-  return send_chain(rank, l, {&o, 1}, &immediate);
+  return send_chain(rank, l, {&o, 1}, true, &immediate);
 }
 
 bool verbs_transport::receive_notice() noexcept {

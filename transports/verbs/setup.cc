@@ -11,6 +11,7 @@
 #include "libcore/base/secret.hpp"
 #include "transports/host_atomics.hpp"
 #include "transports/meeting.hpp"
+#include "transports/port.hpp"
 #include "transports/soft/amo.hpp"
 #include "transports/soft/settings.hpp"
 #include "transports/verbs/settings.hpp"
@@ -52,8 +53,6 @@ std::string registration_failed(std::size_t bytes, int error) {
          "/etc/security/limits.conf), or lower TOBI_HEAP_SIZE";
 }
 
-}  // namespace
-
 std::string unusable(const context& where) { return open_best(where).error; }
 
 std::unique_ptr<transport> create(const context& where) {
@@ -68,6 +67,10 @@ std::unique_ptr<transport> create(const context& where) {
     return std::make_unique<verbs_transport>(of, open_best(of));
   });
 }
+
+}  // namespace
+
+port entry() { return {.unusable = unusable, .create = create, .devices = devices}; }
 
 verbs_transport::verbs_transport(const context& where, opened device)
     : rank_(where.rank),
@@ -216,7 +219,7 @@ status verbs_transport::advance(int rank, link& l) noexcept {
   const std::uint64_t now = arch::now_ns();
   const std::uint64_t waited = now - l.first_asked_ns;
   if (waited > lost_after_ns) {
-    return lose(rank, "rank " + std::to_string(rank) + " has not replied to a request to connect of " + device_.name +
+    return lose(rank, base::name_of_rank(rank) + " has not replied to a request to connect of " + device_.name +
                           " port " + std::to_string(device_.port) + " for " +
                           std::to_string(lost_after_ns / 1'000'000'000) +
                           " seconds: it has ended or is stopped, or the network between is cut.");

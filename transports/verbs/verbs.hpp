@@ -34,7 +34,8 @@ class verbs_transport final : public transport, public notice_keeper {
   status attach(int rank, const region_key& key, region_id& id) override;
   [[nodiscard]] std::byte* map(region_id) noexcept override { return nullptr; }
 
-  status post(int rank, std::span<const op> ops) noexcept override;
+  status post(int rank, std::span<const op> ops) noexcept override { return post_as(rank, ops, true); }
+  status post_unordered(int rank, std::span<const op> ops) noexcept override { return post_as(rank, ops, false); }
   status flush(int rank) noexcept override;
   status put_notify(int rank, const op& o, std::uint64_t data) noexcept override;
   status poll_notice(notice& n) noexcept override;
@@ -109,7 +110,8 @@ class verbs_transport final : public transport, public notice_keeper {
   void close_qp(int rank, link& l) noexcept;
   status lose(int rank, const std::string& why) noexcept;
   [[nodiscard]] bool has_room(const link& l, std::size_t requests) const noexcept;
-  status send_chain(int rank, link& l, std::span<const op> ops, const std::uint32_t* immediate) noexcept;
+  status post_as(int rank, std::span<const op> ops, bool in_order) noexcept;
+  status send_chain(int rank, link& l, std::span<const op> ops, bool in_order, const std::uint32_t* immediate) noexcept;
   status refused(int rank, link& l) noexcept;
   bool fill(const op& o, std::size_t index, chain& c, ibv_send_wr& wr, ibv_sge& at) noexcept;
   [[nodiscard]] const own_region* registered(const void* at, std::size_t bytes) const noexcept;
@@ -154,8 +156,5 @@ class verbs_transport final : public transport, public notice_keeper {
   std::uint64_t uses_ = 0;
   std::unique_ptr<wireup> wireup_;
 };
-
-std::string unusable(const context& where);
-std::unique_ptr<transport> create(const context& where);
 
 }  // namespace tobi::transports::verbs

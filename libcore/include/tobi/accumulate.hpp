@@ -3,7 +3,7 @@
 // return what it was. Tasks that are not ordered may update the same numbers, and no update is lost. So contributions
 // are collected without a join: the tiles of a tensor contraction (HPDC'12, section 5), the bins of a histogram.
 //
-// Atomic are updates among each other, number by number, of one type. Between an update and any other access to the
+// Updates of one type are atomic among each other, number by number. Between an update and any other access to the
 // same number (a checkout, load, store, or update as another type) there is the order of spawns and joins, or it is a
 // data race as between two checkouts. A sum of floating-point numbers depends on the order of its terms, so it may
 // differ in its last digits from run to run.

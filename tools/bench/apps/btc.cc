@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binary task creation (HPDC 2015, section 6): each task creates two tasks, `iter` times over, down to `depth`. Answers
+// Binary task creation (HPDC 2015, section 6): each task creates two tasks, `iter` times over, down to `depth`. Returns
 // the number of tasks, ((2 iter)^(depth + 1) - 1) / (2 iter - 1).
 #include <tobi/task.hpp>
 

@@ -12,7 +12,7 @@ namespace tobi_bench {
 inline constexpr std::uint32_t lcs_leaf_max = 1024;
 
 /// The cells along a side of a block. Neighbouring cells differ by 0 or 1, so a side is its first corner, which lies
-/// outside of it, and a bit a cell.
+/// outside of it, and a bit per cell.
 struct lcs_edge {
   std::uint32_t corner = 0;
   std::array<std::uint64_t, lcs_leaf_max / 64> steps{};

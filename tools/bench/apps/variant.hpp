@@ -17,7 +17,7 @@ namespace tobi_bench {
 /// the run.
 extern std::uint64_t* progress_word;
 
-/// A leaf of the loops: so many rounds of multiply-adds. Answers 1.
+/// A leaf of the loops: so many rounds of multiply-adds. Returns 1.
 std::uint64_t compute(std::uint64_t rounds);
 
 /// What a tree search finds. Two registers, which a task returns without touching memory: the depth shares a word with

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/tce/blas.hpp"
 
-#include <dlfcn.h>
-
 #include <cstdlib>
+
+#include "libcore/base/shared_library.hpp"
 
 namespace tobi_bench::tce {
 
@@ -17,21 +17,17 @@ constexpr int as_it_is = 111;
 
 dgemm product = nullptr;
 
-std::string because(const char* what) {
-  const char* why = dlerror();
-  return std::string(what) + " (" + (why != nullptr ? why : "no reason given") +
-         "); install Debian's package libopenblas0";
-}
+std::string unusable(const std::string& what) { return what + "; install Debian's package libopenblas0"; }
 
 }  // namespace
 
 std::string load_blas() {
   if (product != nullptr) return "";
   setenv("OPENBLAS_NUM_THREADS", "1", 1);  // it starts its threads where it is loaded
-  void* const library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return because("OpenBLAS cannot be loaded");
-  product = reinterpret_cast<dgemm>(dlsym(library, "cblas_dgemm"));
-  return product == nullptr ? because("this OpenBLAS has no cblas_dgemm") : "";
+  const tobi::base::shared_library library("libopenblas.so.0");
+  if (!library.is_open()) return unusable("OpenBLAS cannot be loaded (" + library.error() + ")");
+  const char* lacks = library.resolve({{"cblas_dgemm", product}});
+  return lacks == nullptr ? "" : unusable("this OpenBLAS has no " + std::string(lacks));
 }
 
 void multiply(int m, int n, int k, const double* a, const double* b, double* c) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libibverbs' own calls: one RC queue pair a rank, ibv_post_send and a loop on ibv_poll_cq. The device is that of
+// libibverbs' own calls: one RC queue pair per rank, ibv_post_send and a loop on ibv_poll_cq. The device is that of
 // TOBI_VERBS_DEVICE (with commas: rank r takes entry r, from the beginning again), or the first with an active port.
 #include <fmt/format.h>
 #include <infiniband/verbs.h>
@@ -11,7 +11,7 @@
 
 #include "libcore/base/log.hpp"
 #include "tools/perf/lane.hpp"
-#include "tools/perf/raw_verbs_names.hpp"
+#include "transports/verbs/raw_lane_names.hpp"
 #include "transports/verbs/settings.hpp"
 
 namespace tobi_perf {
@@ -253,7 +253,7 @@ std::string raw_verbs_lane::reach(const card& theirs) {
 }
 
 std::string raw_verbs_lane::unable(const work& w) const {
-  if (w.what == step::notify) return "there is no raw loop for notices";
+  if (w.what == step::notify || w.what == step::fresh) return "there is no raw loop for it";
   if (is_atomic(w.what) && device_.atomic_cap == IBV_ATOMIC_NONE) return "the device has no atomics";
   return w.bytes > port_facts_.max_msg_sz ? "the port's largest message is smaller" : "";
 }
@@ -348,6 +348,7 @@ bool raw_verbs_lane::initiate(const work& w, std::uint64_t count) {
       return window(w, count);
     case step::ping_pong:
       return pings(w.bytes, count);
+    case step::fresh:
     case step::notify:
       break;
   }
@@ -371,10 +372,10 @@ void raw_verbs_lane::respond(const work& w, const stop_flag& stop) {
   }
 }
 
-}  // namespace
-
-std::unique_ptr<lane> raw_verbs(const scene& s, std::string& why_not) {
+const raw_loop here("verbs", [](const scene& s, std::string& why_not) {
   return connected<raw_verbs_lane>(s, "libibverbs", why_not);
-}
+});
+
+}  // namespace
 
 }  // namespace tobi_perf

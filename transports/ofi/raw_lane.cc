@@ -230,8 +230,9 @@ bool raw_ofi_lane::valid_atomic(bool compare) const noexcept {
 
 std::string raw_ofi_lane::unable(const work& w) const {
   switch (w.what) {
+    case step::fresh:
     case step::notify:
-      return "there is no raw loop for notices";
+      return "there is no raw loop for it";
     case step::chain:
       return "libfabric has no order between a read and an atomic, so there is no chain of its own calls";
     case step::fetch_add:
@@ -319,6 +320,7 @@ bool raw_ofi_lane::initiate(const work& w, std::uint64_t count) {
       return window(w, count);
     case step::ping_pong:
       return pings(w.bytes, count);
+    case step::fresh:
     case step::notify:
     case step::chain:
       break;
@@ -343,10 +345,10 @@ void raw_ofi_lane::respond(const work& w, const stop_flag& stop) {
   }
 }
 
-}  // namespace
-
-std::unique_ptr<lane> raw_ofi(const scene& s, std::string& why_not) {
+const raw_loop here("ofi", [](const scene& s, std::string& why_not) {
   return connected<raw_ofi_lane>(s, "libfabric", why_not);
-}
+});
+
+}  // namespace
 
 }  // namespace tobi_perf

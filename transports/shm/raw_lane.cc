@@ -20,9 +20,14 @@ class raw_shm_lane final : public lane {
   std::string describe() const override {
     return "memcpy and the processor's atomics on the mapped memory; small ones overlap in the processor";
   }
-  std::string unable(const work& w) const override { return w.what == step::notify ? "a memory has no notices" : ""; }
+  std::string unable(const work& w) const override {
+    if (w.what == step::fresh && w.bytes < 8) return "fresh bytes are at least 8";
+    return w.what == step::notify ? "a memory has no notices" : "";
+  }
   void start(const work& w) override {
     ping_ = 0;
+    asked_ = 0;
+    *s_.word_at(layout::ask) = 0;
     set_last_byte(s_.at(s_.where.data), w.bytes, 0);
   }
   bool initiate(const work& w, std::uint64_t count) override;
@@ -32,10 +37,13 @@ class raw_shm_lane final : public lane {
   void copies(std::byte* to, const std::byte* from, const work& w, std::uint64_t count) noexcept;
   void swaps(std::uint64_t count, std::uint64_t bytes) noexcept;
   bool pings(std::uint64_t bytes, std::uint64_t count) noexcept;
+  void asks(std::uint64_t bytes, std::uint64_t count) noexcept;
+  void answer_asks(std::uint64_t bytes, const stop_flag& stop) noexcept;
 
   const scene& s_;
   std::byte* peer_;
   std::uint8_t ping_ = 0;
+  std::uint64_t asked_ = 0;
 };
 
 // The compiler must not know that the copies are all the same, or it would make one of them.
@@ -93,6 +101,28 @@ bool raw_shm_lane::pings(std::uint64_t bytes, std::uint64_t count) noexcept {
   return true;
 }
 
+void raw_shm_lane::asks(std::uint64_t bytes, std::uint64_t count) noexcept {
+  const std::atomic_ref ask(*reinterpret_cast<std::uint64_t*>(peer_ + layout::ask));
+  const std::atomic_ref first(*reinterpret_cast<std::uint64_t*>(peer_ + layout::data));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    ask.store(++asked_, std::memory_order_release);
+    while (first.load(std::memory_order_acquire) != asked_) {
+    }
+    std::memcpy(s_.at(s_.where.local), peer_ + layout::data, bytes);
+    hide();
+  }
+}
+
+void raw_shm_lane::answer_asks(std::uint64_t bytes, const stop_flag& stop) noexcept {
+  const std::atomic_ref ask(*s_.word_at(layout::ask));
+  for (std::uint64_t next = 1;; ++next) {
+    while (ask.load(std::memory_order_acquire) != next) {
+      if (stop.load(std::memory_order_relaxed) != 0) return;
+    }
+    write_lines(s_.at(layout::data), bytes, next);
+  }
+}
+
 bool raw_shm_lane::initiate(const work& w, std::uint64_t count) {
   std::byte* const there = peer_ + layout::data;
   std::byte* const here = s_.at(s_.where.local);
@@ -121,6 +151,9 @@ bool raw_shm_lane::initiate(const work& w, std::uint64_t count) {
       return true;
     case step::ping_pong:
       return pings(w.bytes, count);
+    case step::fresh:
+      asks(w.bytes, count);
+      return true;
     case step::notify:
       break;
   }
@@ -128,6 +161,7 @@ bool raw_shm_lane::initiate(const work& w, std::uint64_t count) {
 }
 
 void raw_shm_lane::respond(const work& w, const stop_flag& stop) {
+  if (w.what == step::fresh) return answer_asks(w.bytes, stop);
   if (w.what != step::ping_pong) {
     while (stop.load(std::memory_order_relaxed) == 0) tobi::arch::pause();
     return;
@@ -143,9 +177,7 @@ void raw_shm_lane::respond(const work& w, const stop_flag& stop) {
   }
 }
 
-}  // namespace
-
-std::unique_ptr<lane> raw_shm(const scene& s, std::string& why_not) {
+std::unique_ptr<lane> make(const scene& s, std::string& why_not) {
   void* at = mmap(nullptr, s.where.total, PROT_READ | PROT_WRITE, MAP_SHARED, s.peer_fd, 0);
   if (s.exchange("raw shm", at != MAP_FAILED) && at != MAP_FAILED) {
     return std::make_unique<raw_shm_lane>(s, static_cast<std::byte*>(at));
@@ -154,5 +186,8 @@ std::unique_ptr<lane> raw_shm(const scene& s, std::string& why_not) {
   why_not = "the memory of the peer cannot be mapped";
   return nullptr;
 }
+const raw_loop here("shm", make);
+
+}  // namespace
 
 }  // namespace tobi_perf

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A part of a job on several hosts is lost: a worker, or all processes of a host. The job ends on all hosts and leaves nothing. Where a
+# worker of the same host is left, it says who is gone; else the launcher does (srun with -K). What has happened is printed as rows of
+# the table in tests/hosts/README.md. WHOLE: each host, and a process per host that forks.
+. "$(dirname "$0")/../harness.inc"
+. tests/hosts/hosts.inc
+inside 3
+clean
+srun="srun -K --mpi=pmix -N 3 --ntasks-per-node=2"
+mpirun="mpirun.openmpi --host h1:2,h2:2,h3:2"
+forks="env TOBI_WORKERS=2 srun -K --mpi=pmix -N 3 --ntasks-per-node=1"
+long="$bench uts --tree T1XL"
+. tests/hosts/losses.inc
+
+for launcher in "$mpirun" "$srun" ${WHOLE:+"$forks"}; do
+  for n in ${WHOLE:+1 3} 5; do
+    [ "$launcher" != "$forks" ] || n=$((n / 2))
+    launch $launcher
+    kill -KILL "$(rank $n)"
+    case $launcher in
+      "$forks") ends "SIGKILL of the first process of h$((n + 1))" "$launcher" 20 "h$((n + 1)): task $n: Killed" ;;
+      *) ends "SIGKILL of rank $n" "$launcher" 20 "^tobi: rank $n on h$((n / 2 + 1)) is gone" ;;
+    esac
+  done
+  for host in h2 ${WHOLE:+h1 h3}; do
+    launch $launcher
+    kill -KILL $(ranks $host)
+    ends "SIGKILL of all processes of $host" "$launcher" 20 "$host: task.* Killed\|on node $host exited on signal 9"
+  done
+done
+finish

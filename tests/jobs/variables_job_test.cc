@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Variables that are not a task's own: globals, and locals of main and of other tasks. What goes wrong with them is
+// named.
+#include <gtest/gtest.h>
+
+#include "mistakes.hpp"
+
+long hits = 0;
+
+namespace {
+
+// --- global variables in tasks ----------------------------------------------------------------------------
+
+long quiet_hits = 0;
+struct {
+  long of[100] = {};
+} many;
+constexpr const char* is_global = " has changed here while tasks ran";
+
+long count_calls() {
+  static long calls = 0;
+  return ++calls;
+}
+long made_in_a_task() {
+  static const std::string made = "a local of a function, made at its first call, in each process by itself";
+  return static_cast<long>(made.size());
+}
+
+TEST(a_global_variable, is_named_where_tasks_change_it) {
+  for (const int workers : {1, 3}) {
+    const outcome o = in_job(workers, {{"TOBI_DEBUG_MIGRATE", "1"}}, [](tobi::runtime&) {
+      hits = 5;
+      quiet_hits = 1;
+      for (int i = 0; i < 2; ++i) {
+        tobi::run([] {
+          tobi::parallel_for(0, 64, 1, [](int k) {
+            ++hits;
+            many.of[k] = k;
+            count_calls();
+          });
+        });
+      }
+      tobi::run([] { return made_in_a_task() + quiet_hits + many.of[quiet_hits]; });
+      return 0;
+    });
+    EXPECT_EQ(o.status, 0) << o.said;
+    const auto said = [&](const std::string& name) {
+      return o.said.find("variable " + name + is_global) != std::string::npos;
+    };
+    EXPECT_TRUE(said("hits")) << o.said;
+    EXPECT_TRUE(said("(anonymous namespace)::many")) << o.said;
+    EXPECT_TRUE(said("(anonymous namespace)::count_calls()::calls")) << o.said;
+    // Nothing else: not what only main has changed, not what is made once, and nothing of the library.
+    std::size_t named = 0;
+    for (std::size_t at = 0; (at = o.said.find(is_global, at)) != std::string::npos; ++at) ++named;
+    EXPECT_LE(named, 3U * static_cast<unsigned>(workers)) << o.said;
+    EXPECT_EQ(o.said.find("quiet_hits"), std::string::npos) << o.said;
+    EXPECT_EQ(o.said.find("made_in_a_task"), std::string::npos) << o.said;
+  }
+  const outcome o = in_job(2, {}, [](tobi::runtime&) {
+    tobi::run([] { ++hits; });
+    return 0;
+  });
+  EXPECT_EQ(o.said, "");
+}
+
+// --- main's locals in tasks -------------------------------------------------------------------------------
+
+constexpr const char* is_of_main = "a task writes to a local of main";
+constexpr environment debugging{{"TOBI_DEBUG_MIGRATE", "1"}};
+
+TEST(a_local_of_main, is_found_where_a_task_writes_to_it) {
+  for (const int workers : {1, 3}) {
+    for (const char* sched : {"continuation_greedy", "continuation_stalling"}) {
+      ends_with(is_of_main, workers, {{"TOBI_DEBUG_MIGRATE", "1"}, {"TOBI_SCHED", sched}}, [](tobi::runtime&) {
+        long v = 0;
+        tobi::run([&] { v = some_work(8); });
+        return v == 21 ? 0 : 1;
+      });
+    }
+    ends_with(" (the target of word 0 of the closure of tobi::run), ", workers, debugging, [](tobi::runtime&) {
+      long v = 0;
+      tobi::run([&] { v = some_work(8); });
+      return v == 21 ? 0 : 1;
+    });
+    ends_with(is_of_main, workers, debugging, [](tobi::runtime&) {
+      long a[64] = {};
+      tobi::run([&] { tobi::parallel_for(0, 64, 1, [&](int i) { a[i] = some_work(5) + i; }); });
+      return a[63] == 68 ? 0 : 1;
+    });
+    ends_with("; the line: addr2line -Cfie /", workers, debugging, [](tobi::runtime&) {
+      struct {
+        long sums[16] = {};
+      } all;
+      tobi::run([&] { all.sums[9] = 1; });
+      return static_cast<int>(all.sums[9]) - 1;
+    });
+  }
+}
+
+// By its byte alone: the tests are compiled without the names of types and variables (tests/apps/debug_names.sh).
+TEST(a_local_of_main, is_traced_to_the_closure_that_points_to_it) {
+  for (const int workers : {1, 3}) {
+    for (const char* deque : {"steal_word", "the"}) {
+      ends_with("holds a pointer to it at byte 8", workers, {{"TOBI_DEBUG_MIGRATE", "1"}, {"TOBI_DEQUE", deque}},
+                [](tobi::runtime& rt) {
+                  long v = 0;
+                  long* const to = &v;
+                  const long n = rt.size();
+                  tobi::run([=] {
+                    auto t = tobi::spawn([n, to] { *to = some_work(n); });
+                    t.join();
+                  });
+                  return v == 0 ? 3 : 0;
+                });
+    }
+    // In a task far below the one whose closure it was, on whatever worker that has come to.
+    ends_with("; the closure of a task holds a pointer to ", workers, debugging, [](tobi::runtime&) {
+      struct all {
+        long of[64] = {};
+        static void fill(long* to, long from, long end) {
+          if (end - from == 1) {
+            to[from] = some_work(5);
+            return;
+          }
+          const long middle = (from + end) / 2;
+          auto t = tobi::spawn([=] { fill(to, from, middle); });
+          fill(to, middle, end);
+          t.join();
+        }
+      } mine;
+      tobi::run([&] { all::fill(mine.of, 0, 64); });
+      return 3;
+    });
+  }
+}
+
+TEST(a_local_of_another_task, is_traced_to_the_closure_that_points_to_it) {
+  for (const int workers : {1, 3}) {
+    for (const bool writes : {false, true}) {
+      ends_with("has moved away (the closure of a task holds a pointer to it at byte 0", workers, debugging,
+                [=](tobi::runtime&) {
+                  return tobi::run([=] {
+                    long mine = 1;
+                    auto t = tobi::spawn([&mine, writes] { return writes ? mine = 2 : mine + 1; });
+                    return t.join() == 2 ? 3 : 4;
+                  });
+                });
+    }
+    ends_with("; the line: addr2line -Cfie /", workers, debugging, [](tobi::runtime&) {
+      return tobi::run([] {
+        long mine = 1;
+        auto t = tobi::spawn([&mine] { return mine + 1; });
+        return t.join() == 2 ? 3 : 4;
+      });
+    });
+  }
+}
+
+TEST(locals_of_main, are_read_by_tasks_and_written_by_others) {
+  const outcome o = in_job(2, debugging, [](tobi::runtime& rt) {
+    long failed = 0;
+    long n = 10;
+    for (int i = 0; i < 3; ++i) {
+      failed += tobi::run([&] { return some_work(n + rt.size() - 2); }) == 55 ? 0 : 1;
+      const long got = tobi::run([=] { return some_work(n); });
+      failed += got == 55 ? 0 : 2;
+      // What this thread does outside of tasks, and another one at any time.
+      std::atomic<long> counted = 0;
+      std::atomic<bool> over = false;
+      std::thread other([&] {
+        while (!over) ++counted;
+      });
+      while (counted == 0) std::this_thread::yield();
+      failed += tobi::run([] { return some_work(12); }) == 144 ? 0 : 4;
+      over = true;
+      other.join();
+      try {
+        throw 1;
+      } catch (int) {
+        failed += tobi::run([] { return some_work(9); }) == 34 ? 0 : 16;
+      }
+      try {
+        tobi::run([] { throw std::runtime_error("on purpose"); });
+      } catch (const tobi::task_error&) {
+        n = 10;
+      }
+      tobi::run([] { setenv("A_NAME", "x", 1), unsetenv("A_NAME"); });
+    }
+    return static_cast<int>(failed);
+  });
+  EXPECT_EQ(o.status, 0) << o.said;
+  EXPECT_EQ(o.said, "");
+}
+
+}  // namespace

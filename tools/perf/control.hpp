@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// How rank 0 tells the others what to do, whatever the transport does meanwhile: over TCP, since they may be on
+// different hosts. A thread of each other rank sleeps until something is said, and leaves it where the rank that polls
+// the transport looks: in memory.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/tcp/sockets.hpp"
+#include "tools/perf/lane.hpp"
+#include "tools/perf/work.hpp"
+
+namespace tobi_perf {
+
+struct order {
+  work todo{};
+  std::uint32_t lane = 0;
+  bool quit = false;
+};
+
+/// Rank 0's end.
+class controller {
+ public:
+  /// Collective, with listener's. Fatal where a rank cannot be reached.
+  explicit controller(tobi::bootstrap::bootstrap& job);
+
+  /// Rank 1 does W on LANE from when this returns until stop() does.
+  void begin(const work& w, std::uint32_t lane);
+  void stop();
+  /// All ranks come to their end.
+  void quit();
+
+ private:
+  std::vector<tobi::bootstrap::tcp::file> ranks_;  // from 1 on
+};
+
+/// Another rank's end.
+class listener {
+ public:
+  explicit listener(tobi::bootstrap::bootstrap& job);
+
+  /// Sleeps until rank 0 orders something.
+  [[nodiscard]] order next();
+  /// This rank works on it, until stop_flag() says otherwise.
+  void say_ready();
+  [[nodiscard]] const stop_flag& stop() const noexcept;
+  void say_stopped();
+  /// Whether rank 0 has said that all come to their end.
+  [[nodiscard]] bool is_over() const noexcept;
+
+ private:
+  struct state;
+  std::shared_ptr<state> state_;  // the thread's too
+};
+
+}  // namespace tobi_perf

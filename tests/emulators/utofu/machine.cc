@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -34,6 +35,34 @@ std::string vcq_file(utofu::vcq_id id) { return folder() + "/vcq." + hexadecimal
 std::string link_file(utofu::vcq_id from, utofu::vcq_id to) {
   return folder() + "/link." + hexadecimal(from) + "." + hexadecimal(to);
 }
+
+// Names are taken and given back by one process at a time: one that sweeps away what a dead process has left would else
+// remove what a third one has just put in its place. The kernel unlocks the folder of whoever dies.
+class folder_lock {
+ public:
+  folder_lock() {
+    for (;;) {
+      if (mkdir(folder().c_str(), 0700) != 0 && errno != EEXIST) return;  // nothing can be made there
+      fd_ = open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      if (fd_ < 0 && errno != ENOENT) return;
+      struct stat locked {};
+      struct stat named {};
+      if (fd_ >= 0 && flock(fd_, LOCK_EX) == 0 && fstat(fd_, &locked) == 0 && stat(folder().c_str(), &named) == 0 &&
+          locked.st_ino == named.st_ino) {
+        return;
+      }
+      if (fd_ >= 0) close(fd_);  // the last one has taken the folder away meanwhile
+    }
+  }
+  ~folder_lock() {
+    if (fd_ >= 0) close(fd_);
+  }
+  folder_lock(const folder_lock&) = delete;
+  folder_lock& operator=(const folder_lock&) = delete;
+
+ private:
+  int fd_ = -1;
+};
 
 void* map_file(const std::string& path, std::size_t bytes, bool make) {
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | (make ? O_CREAT | O_EXCL : 0), 0600);
@@ -79,7 +108,8 @@ void each_file(Each each) {
   closedir(all);
 }
 
-// What processes have left that are no more: queues, halves of queues, and links from queues that are not there.
+// Under the lock. What processes have left that are no more: queues, halves of queues, and links from queues that are
+// not there.
 void sweep() {
   each_file([](const std::string& name) {
     const std::string path = folder() + "/" + name;
@@ -127,13 +157,9 @@ bool alive(std::int32_t pid, std::uint64_t started) noexcept { return started !=
 int claim_vcq(unsigned tni, unsigned component, utofu::vcq_id& id, vcq_page*& page) {
   static std::atomic<unsigned> made{0};
   const std::string fresh = folder() + "/new." + std::to_string(getpid()) + "." + std::to_string(made++);
-  void* at = nullptr;
-  for (int tries = 0; at == nullptr && tries < 100; ++tries) {  // the last one may just take the folder away
-    mkdir(folder().c_str(), 0700);
-    sweep();
-    at = map_file(fresh, sizeof(vcq_page), true);
-    if (at == nullptr && errno != ENOENT) break;
-  }
+  const folder_lock hold;
+  sweep();
+  void* at = map_file(fresh, sizeof(vcq_page), true);
   if (at == nullptr) return code::out_of_memory;
   page = new (at) vcq_page{};
   page->pid = getpid();
@@ -156,6 +182,7 @@ int claim_vcq(unsigned tni, unsigned component, utofu::vcq_id& id, vcq_page*& pa
 
 void release_vcq(utofu::vcq_id id, vcq_page* page) {
   page->open.store(0);
+  const folder_lock hold;
   unlink(vcq_file(id).c_str());
   each_file([&](const std::string& name) {
     if (name.starts_with("link." + hexadecimal(id))) unlink((folder() + "/" + name).c_str());

@@ -17,7 +17,6 @@ namespace {
 
 using transports::op;
 
-constexpr std::uint64_t patience_ns = 20'000'000'000;
 constexpr std::size_t put_at = 64;  // in the region of the next rank
 constexpr std::size_t source_at = 128;
 constexpr std::size_t target_at = 192;
@@ -41,7 +40,7 @@ status patiently(const stage& s, Ask ask) {
   const std::uint64_t begin = arch::now_ns();
   for (;;) {
     const status got = ask();
-    if (got != status::again || arch::now_ns() - begin > patience_ns) return got;
+    if (got != status::again || arch::now_ns() - begin > s.patience_ns / 6) return got;
     s.wait_a_turn();
   }
 }

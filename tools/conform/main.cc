@@ -72,19 +72,21 @@ void with_patience(opinion& mine, Work work) {
   }
 }
 
-// How many round trips rank 0 can make in a second, with everybody waiting in the fabric, and how many fences all can
+// How many round trips rank 0 can make in SECONDS, with everybody waiting in the fabric, and how many fences all can
 // make together; all ranks take rank 0's word. Before each rule, since another program may have come: an atomic that is
 // a message waits for the target's turn. All meet in the bootstrap, also those that have given up a wait.
-void measure(stage& s, const rule& before, opinion& mine) {
-  constexpr std::uint64_t second_ns = 1'000'000'000;
+void measure(stage& s, const rule& before, opinion& mine, double seconds) {
   times took;
   with_patience(mine, [&] { took = times_now(s); });
   const std::string key = "round trips before " + std::string(before.name);
   s.job.put(key, std::as_bytes(std::span(&took, 1)));
   s.job.fence();
   std::memcpy(&took, s.job.get(0, key).data(), sizeof took);
-  s.affordable = std::max<std::uint64_t>(100, tries * second_ns / took.trips_ns);
-  s.affordable_turns = std::max<std::uint64_t>(100, tries * second_ns / took.fences_ns);
+  const double in_all_ns = static_cast<double>(tries) * seconds * 1e9;
+  s.affordable =
+      std::max<std::uint64_t>(100, static_cast<std::uint64_t>(in_all_ns / static_cast<double>(took.trips_ns)));
+  s.affordable_turns =
+      std::max<std::uint64_t>(100, static_cast<std::uint64_t>(in_all_ns / static_cast<double>(took.fences_ns)));
 }
 
 // What the ranks say of a rule, as one: the first failure, or the first reason to skip. Where one rank failed and
@@ -156,6 +158,7 @@ struct arguments {
   std::vector<rule> rules = all_rules();
   int ranks = ranks_of_a_fabric;
   int patience_s = 120;
+  double seconds = 1;
   bool json = false;
   bool all = true;  // no rule was named
 };
@@ -182,8 +185,11 @@ arguments parse(int argc, char** argv) {
   app.add_option("transport", name, "its name, as in tobi-info");
   app.add_flag("--json", a.json, "one JSON object per line: rule, status, reason");
   app.add_option("--ranks", a.ranks, "processes that take part")->check(CLI::Range(1, 64))->capture_default_str();
-  app.add_option("--patience", a.patience_s, "seconds after which a rule that waits has failed; rules take about one")
+  app.add_option("--patience", a.patience_s, "seconds after which a rule that waits has failed")
       ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  app.add_option("--seconds", a.seconds, "a rule repeats what it tries for about so long at most")
+      ->check(CLI::Range(0.001, 3600.0))
       ->capture_default_str();
   app.add_option("--rule", only, "only this rule; may be given several times")
       ->check(CLI::IsMember(rule_names))
@@ -223,6 +229,7 @@ class run {
 
   /// What the others need. They are told of where one fails, or where all rules are asked.
   bool first_rules() {
+    s_.patience_ns = static_cast<std::uint64_t>(a_.patience_s) * 1'000'000'000;
     std::string_view failed;
     for (const rule& r : conformance::first_rules()) {
       std::string said = failed.empty() ? agree(s_, r, {r.run(s_)}).said : "skip: first " + std::string(failed);
@@ -238,7 +245,6 @@ class run {
     s_.fence();  // the fabric says now what it found out of itself
     caps_ = s_.fabric.caps();
     const bool ends_badly = a_.rules.back().name == last_rule;
-    s_.patience_ns = static_cast<std::uint64_t>(a_.patience_s) * 1'000'000'000;
     std::string_view lost_step;  // behind this rule
     std::for_each(a_.rules.begin(), a_.rules.end() - (ends_badly ? 1 : 0), [&](const rule& r) {
       if (!lost_step.empty()) {
@@ -247,7 +253,7 @@ class run {
       }
       s_.began_ns = arch::now_ns();
       opinion mine;
-      measure(s_, r, mine);
+      measure(s_, r, mine, a_.seconds);
       if (mine.in_step) with_patience(mine, [&] { mine.said = r.run(s_); });
       // Everybody is there before anybody sleeps in the bootstrap, where a target that must poll would not.
       if (mine.in_step) with_patience(mine, [&] { s_.fence(); });
@@ -306,12 +312,13 @@ void take_from_rank0(bootstrap::bootstrap& job, arguments& a) {
     for (const rule& r : a.rules) only.emplace_back(r.name);
   }
   put_text(job, "arguments",
-           nlohmann::json{a.transport == nullptr ? "" : a.transport->name, a.patience_s, only}.dump());
+           nlohmann::json{a.transport == nullptr ? "" : a.transport->name, a.patience_s, only, a.seconds}.dump());
   const auto told = nlohmann::json::parse(text_of(job, 0, "arguments"));
   a.transport = find_transport(told[0]);
   a.patience_s = told[1];
   a.rules = all_rules();
   keep_rules(a, told[2]);
+  a.seconds = told[3];
   if (a.transport == nullptr) {
     base::fatal_everywhere(job.rank(), "no transport was named on " + base::name_of_rank(0) + ".", base::exit_usage);
   }

@@ -17,8 +17,8 @@ using transports::op;
 
 namespace {
 
-constexpr std::uint64_t report_ns = 2'000'000'000;  // what a worker has not said by then is left out
-constexpr std::size_t kinds_at_most = 4;            // kinds of records in one worker's report
+constexpr std::uint64_t report_ns = 30'000'000'000;  // what a worker has not said by then is left out
+constexpr std::size_t kinds_at_most = 4;             // kinds of records in one worker's report
 
 void add(std::uint64_t& word, std::uint64_t n) noexcept {
   // One writer. Release: the words are seen to change in the order in which they do.

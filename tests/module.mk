@@ -18,11 +18,13 @@ flags_tests_jobs := $(flags_tests_unit)
 
 # What all of them parse is parsed once.
 test_objects := $(call objects,$(unit_sources) $(job_sources))
-# What programs make of the headers at each -O is for tests/apps/fork_programs.sh; here -O3 only takes longer to compile.
+# What programs make of the headers at each -O is for tests/apps/fork_programs.sh; here -O3 takes twice as long to compile.
+# Those that compute for long are worth compiling.
+computing_tests := $(call objects,tests/unit/uts_test.cc tests/unit/balancers_test.cc)
 ifeq ($(MODE),release)
-$(test_objects): private CXXFLAGS += -O1
+$(filter-out $(computing_tests),$(test_objects)): private CXXFLAGS += -Og
 endif
-$(call parsed_once,tests,tests/parsed_once.hpp,$(test_objects),$(if $(filter release,$(MODE)),-O1) $(flags_tests_unit))
+$(call parsed_once,tests,tests/parsed_once.hpp,$(filter-out $(computing_tests),$(test_objects)),$(if $(filter release,$(MODE)),-Og) $(flags_tests_unit))
 
 $(OUT)/tests/uts_test: $(OUT)/obj/tests/unit/uts_test.o $(OUT)/obj/tools/bench/trees.o $(OUT)/obj/tools/bench/answers.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main -lfmt)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// lane: sleeps, 11 s
 // Updates of numbers in global memory, in jobs over each kind of fabric: none is lost, wherever the numbers lie and
 // whoever else updates them, and what a worker's cache has of them and of their neighbours stays right.
 #include <gtest/gtest.h>

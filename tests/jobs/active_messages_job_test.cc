@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// lane: sleeps, 5 s
 // Active messages between processes: over shared memory, the simulated fabric and libfabric.
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// soak: compares times with a bound; rendezvous_job_test has the same events without a clock
 // Programs of a few long tasks, as somebody would write them to see whether their work is shared: every leaf runs once,
 // what was forked begins while its parent is still busy, and the whole ends within the bound of coarse.hpp. With each
 // scheduler and deque, the first run of a job included.

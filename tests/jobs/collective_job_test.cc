@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// lane: sleeps, 15 s
 // Ranks that call different things together are told of, each by name; a rank that is late is waited for.
 #include <gtest/gtest.h>
 
@@ -14,10 +15,10 @@ using rank_body = int (*)(tobi::runtime&);
 int computes(tobi::runtime&) {
   return tobi::run([] { return 0; });
 }
-// Long enough for others to notice, and short enough that a job which nobody ends would end well.
+// Longer than others take to notice, which ends the job.
 int computes_long(tobi::runtime&) {
   return tobi::run([] {
-    std::this_thread::sleep_for(std::chrono::seconds(4));
+    std::this_thread::sleep_for(std::chrono::seconds(hang_s()));
     return 0;
   });
 }
@@ -55,15 +56,12 @@ constexpr contradiction contradictions[] = {
 };
 
 void is_said(const contradiction& c, int odd_one, environment env) {
-  const auto begin = std::chrono::steady_clock::now();
   const outcome o = in_job(3, env, [&](tobi::runtime& rt) { return rt.rank() == odd_one ? c.one(rt) : c.most(rt); });
-  const auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_EQ(o.status, 2) << o.said;
   const std::string one = "rank " + std::to_string(odd_one) + " is in " + c.one_is_in;
   EXPECT_NE(o.said.find(one), std::string::npos) << one << " is not in: " << o.said;
   EXPECT_NE(o.said.find(std::string(" in ") + c.most_are_in), std::string::npos) << o.said;
   EXPECT_EQ(o.said.find("; all ranks make these calls"), o.said.rfind("; all ranks make these calls")) << o.said;
-  EXPECT_LT(took, std::chrono::seconds(20)) << "the machine may be slow, but nobody waits for ever";
 }
 
 TEST(ranks_in_different_calls, are_named) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// lane: computes, 13 s
 // The algorithms on global ranges beside those of the standard library: sizes 0 and 1, around the cutoffs, primes; over
 // block and block-cyclic arrays, in each kind of job.
 #include <gtest/gtest.h>
@@ -246,7 +247,7 @@ void sorts(checker& c) {
 }
 
 const bool in_soak = std::getenv("RUNS") != nullptr;
-const bool whole = std::getenv("WHOLE") != nullptr;
+const bool whole = std::getenv("SOAK") != nullptr;
 
 void all_shapes(const std::vector<place>& places, void (*body)(checker&)) {
   in_each(places, [body](tobi::runtime& rt) {

@@ -113,7 +113,7 @@ TEST(global_mistakes, held_across_a_join) {
     const outcome o = in_place(p, [](tobi::runtime&) {
       const auto a = tobi::allocate_all<long>(100);
       tobi::run([=] {
-        for (int i = 0; i < 1000; ++i) {
+        for (;;) {  // until a thief has come in time
           auto child = tobi::spawn([] {
             for (int k = 0; k < 20; ++k) {
               usleep(100);
@@ -145,7 +145,7 @@ TEST(global_mistakes, overlapping_writes_are_reported_with_both_places) {
     const place p{"watch", 2, {{"TOBI_DEBUG_GLOBAL", "1"}, {"TOBI_TRANSPORT", transport}}};
     const outcome o = in_place(p, [](tobi::runtime& rt) {
       const auto a = tobi::allocate_all<long>(100);
-      for (int i = 0; i < 20; ++i) {
+      for (;;) {  // until the two are there at once
         rt.barrier();
         writes_here(a.subspan(static_cast<std::size_t>(rt.rank()) * 10, 20));
       }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// soak: compares times with a bound; rendezvous_job_test has the same events without a clock
 // What a scheduler promises: a program ends within T1 / P + O(Tinf), whatever its graph. Random graphs of long tasks
 // are run on 16 workers, and each must end within the bound of coarse.hpp. GRAPH_SEED=17 runs that graph alone and says
 // what it took.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
@@ -16,6 +17,8 @@
 #include <tobi/tobi.hpp>
 #include <utility>
 #include <vector>
+
+#include "tests/jobs/limits.hpp"
 
 /// In the body of a job: ends it with status 3 where CONDITION does not hold, and says which condition, and where. What
 /// is said on standard error is the outcome's. A macro, for the condition's text.
@@ -34,9 +37,10 @@ struct outcome {
 
 using environment = std::initializer_list<std::pair<const char*, const char*>>;
 
-/// BODY() runs in a process of its own, which it ends, or status 0 does. A hang is a failure of this test alone.
+/// BODY() runs in a process of its own, which it ends, or status 0 does. One that hangs is ended, and called late. One
+/// that hangs by right is killed when it has said UNTIL_SAID.
 template <class Body>
-outcome in_child(Body body, unsigned at_most_s = 180) {
+outcome in_child(Body body, const char* until_said = nullptr) {
   int said[2];
   if (pipe(said) != 0) return {};
   const pid_t child = fork();
@@ -44,18 +48,22 @@ outcome in_child(Body body, unsigned at_most_s = 180) {
     dup2(said[1], STDERR_FILENO);
     close(said[0]);
     close(said[1]);
-    alarm(at_most_s);
+    alarm(hang_s());
     body();
     _exit(0);
   }
   close(said[1]);
   outcome o;
   char buffer[4096];
-  for (ssize_t n; (n = read(said[0], buffer, sizeof buffer)) > 0;) o.said.append(buffer, static_cast<std::size_t>(n));
+  for (ssize_t n; (n = read(said[0], buffer, sizeof buffer)) > 0;) {
+    o.said.append(buffer, static_cast<std::size_t>(n));
+    if (until_said != nullptr && o.said.find(until_said) != std::string::npos) kill(child, SIGKILL);
+  }
   close(said[0]);
   int how = 0;
   waitpid(child, &how, 0);
   o.status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+  if (WIFSIGNALED(how) && WTERMSIG(how) == SIGALRM) std::printf("late - ran for %u s without an end\n", hang_s());
   return o;
 }
 
@@ -79,10 +87,10 @@ outcome in_job(int workers, environment env, Body body) {
   return in_job(workers, std::span(env.begin(), env.size()), body);
 }
 
-/// Of the ways in which a test is run, those that are named; with WHOLE=1 all.
+/// Of the ways in which a test is run, those that are named; with SOAK=1 all.
 template <class Way>
 std::vector<Way> some_of(std::vector<Way> all, std::initializer_list<std::string_view> named) {
-  if (std::getenv("WHOLE") == nullptr) {
+  if (std::getenv("SOAK") == nullptr) {
     std::erase_if(all, [&](const Way& w) { return std::find(named.begin(), named.end(), w.name) == named.end(); });
   }
   return all;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// lane: computes, 5 s
 // rebalance() in jobs, over each kind of fabric: no task is lost or doubled, wherever tasks were and however many there
 // are, by both balancers; that they go where little is to do; and the mistakes of its callers.
 #include <gtest/gtest.h>

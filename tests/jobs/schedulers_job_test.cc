@@ -55,11 +55,11 @@ TEST_P(schedulers, a_task_moves_where_continuations_are_stolen_and_nowhere_else)
   const outcome o = job(3, [=](tobi::runtime& rt) {
     std::uint64_t moved = 0;
     std::uint64_t steals = 0;
-    for (int i = 0; i < 500 && (steals < 20 || (!tied && moved == 0)); ++i) {
+    while (steals < 20 || (!tied && moved == 0)) {
       moved += tobi::run([] { return moves(10); });
       steals = rt.stats().steals_ok;
     }
-    return steals >= 20 && tied == (moved == 0) ? 0 : 1;
+    return tied == (moved == 0) ? 0 : 1;
   });
   EXPECT_EQ(o.status, 0) << o.said;
 }
@@ -195,7 +195,7 @@ TEST_P(schedulers, the_statistics_of_all_are_the_sums_of_each_and_fit_together) 
   const outcome o = job(3, [=](tobi::runtime& rt) {
     tobi::statistics all;
     std::vector<tobi::statistics> each(3);
-    for (int i = 0; i < 1000 && (all.steals_ok < 20 || all.outstanding_joins == 0); ++i) {
+    while (all.steals_ok < 20 || all.outstanding_joins == 0) {
       tobi::run([] {
         return tobi::parallel_reduce(
             0, 64, 1, 0,
@@ -236,7 +236,6 @@ TEST_P(schedulers, the_statistics_of_all_are_the_sums_of_each_and_fit_together) 
         sum.outstanding_joins != all.outstanding_joins || sum.outstanding_ns != all.outstanding_ns) {
       return 2;
     }
-    if (all.steals_ok < 20 || all.outstanding_joins == 0) return 3;
     if (all.copying_ns == 0 || all.copying_ns > all.steal_ns || all.outstanding_ns == 0) return 4;
     // A descriptor is one line and a half; a continuation is frames.
     return (all.bytes_per_steal() == 96.0) == children ? 0 : 5;

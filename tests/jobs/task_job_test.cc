@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// lane: computes, 6 s
 // Forks, joins, futures and failures as a program sees them, over numbers of workers, deques and migration at every
 // fork.
 #include <gtest/gtest.h>
@@ -264,7 +265,7 @@ INSTANTIATE_TEST_SUITE_P(schedulers, task, testing::ValuesIn(other_schedulers())
 // --- what the statistics promise -------------------------------------------------------------------
 
 int steal_something(tobi::runtime& rt, double& round_trips) {
-  for (int i = 0; i < 200; ++i) {
+  for (;;) {
     tobi::run([] {
       return tobi::parallel_reduce(
           0, 64, 1, 0,
@@ -278,7 +279,6 @@ int steal_something(tobi::runtime& rt, double& round_trips) {
     round_trips = s.round_trips_per_steal();
     if (s.steals_ok >= 10) return 0;
   }
-  return 77;
 }
 
 TEST(statistics, a_successful_steal_of_the_steal_word_is_two_round_trips) {

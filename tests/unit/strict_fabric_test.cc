@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// lane: beside, 11 s
 // The strict provider (tests/emulators/fabric, emulated) catches each broken rule, and lets right programs be. The
 // profile is read once in a process, so each use is a process of its own.
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 refused() {  # words that the sentence has, arguments or settings
   words=$1
   shift
-  run 20 "$@"
+  run "$@"
   shown=$(printf '%s ' "$@" | sed "s|$bench|tobi-bench|; s/ $//")
   all "refused: $shown" '[ $status -eq 2 ]' '[ "$(wc -l < "$err")" -eq 1 ]' '[ ! -s "$out" ]' 'complains "$words"'
 }

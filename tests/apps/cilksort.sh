@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: computes, 5 s
 # tobi-bench cilksort gives a sorted array: serially, in mapped memory, over fabrics, with every policy; and sizes of the global
 # memory that do not fit together are one sentence.
 . "$(dirname "$0")/../harness.inc"
@@ -8,13 +9,13 @@ sorts() {  # RULE ENVIRONMENT... -- ARGUMENTS...
   local words=$1 env=()
   shift
   while [ "$1" != -- ]; do env+=("$1"); shift; done; shift
-  run 60 "${env[@]}" "$bench" cilksort --verify --json "$@"
+  run "${env[@]}" "$bench" cilksort --verify --json "$@"
   all "$words" '[ $status -eq 0 ]' 'says "\"verified\":true"'
 }
 refuses() {  # RULE WORDS ENVIRONMENT...
   local words=$1 sentence=$2
   shift 2
-  run 60 "$@" "$bench" cilksort --n 1000 --workers 1
+  run "$@" "$bench" cilksort --n 1000 --workers 1
   all "$words" '[ $status -eq 2 ]' 'complains "$sentence"' '[ "$(wc -l <"$err")" -eq 1 ]' '[ ! -s "$out" ]'
 }
 sorts 'the serial elision sorts' -- --serial --n 100000 --cutoff 100
@@ -25,7 +26,7 @@ sorts 'the elision of the original shape sorts' -- --serial --n 100000 --cutoff 
 sorts 'two workers sort in the original shape' -- --workers 2 --n 300000 --cutoff 200 --shape original
 all 'and say so' 'says "\"shape\":\"original\""'
 sorts 'four workers on two nodes sort in the original shape' TOBI_NODES=2 TOBI_TRANSPORT=sim -- --workers 4 --n 200001 --cutoff 300 --shape original
-run 60 "$bench" cilksort --n 1000 --shape round
+run "$bench" cilksort --n 1000 --shape round
 all 'a shape that there is not is refused' '[ $status -eq 2 ]' 'complains "--shape"' '[ "$(wc -l <"$err")" -eq 1 ]'
 sorts 'one element is sorted' -- --workers 2 --n 1
 sorts 'a cutoff of 16 in a cache of 16 blocks' TOBI_NODES=2 TOBI_TRANSPORT=sim TOBI_BLOCK_SIZE=4K TOBI_CACHE_SIZE=64K -- --workers 2 --n 20000 --cutoff 16
@@ -39,7 +40,7 @@ launched() {  # RULE ENVIRONMENT... -- LAUNCHER...
   shift
   while [ "$1" != -- ]; do env+=("$1"); shift; done; shift
   if ! command -v "$1" >/dev/null; then skip "$words: there is no $1"; return; fi
-  run 60 "${env[@]}" "$@" "$bench" cilksort --n 100000 --cutoff 2000 --verify --json
+  run "${env[@]}" "$@" "$bench" cilksort --n 100000 --cutoff 2000 --verify --json
   all "$words" '[ $status -eq 0 ]' 'says "\"verified\":true"'
 }
 for nodes in 1 2; do

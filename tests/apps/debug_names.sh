@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: beside, 22 s
 # TOBI_DEBUG_MIGRATE names the variable that a task must not touch, and the closure that points to it, where the program has debug
 # information and libdw is there; without either the sentence is said all the same (debug_names.cc).
 . "$(dirname "$0")/../harness.inc"
@@ -11,13 +12,13 @@ if ! grep -q HAVE_dw "$ROOT/build/config.mk"; then skip "names of variables: thi
 at() { echo "debug_names.cc:$(grep -n -- "// $1\$" "$source" | cut -d : -f 1)"; }
 of_main='a task writes to a local of main'
 of_a_task='a task touched the stack of another task'
-build() { run 200 $compiler $1 -std=c++20 -w -I"$ROOT/libcore/include" "$source" -o "$folder/program" $lib || verdict 1 "$compiler $1: builds"; }
+build() { run $compiler $1 -std=c++20 -w -I"$ROOT/libcore/include" "$source" -o "$folder/program" $lib || verdict 1 "$compiler $1: builds"; }
 # wrong CASE RULE TEXT...: the job ends with one line that has all of these texts.
 wrong() {
   local case=$1 rule=$2 conditions=() text
   shift 2
   for text; do conditions+=("grep -qF -- '$text' \"\$err\""); done
-  run 60 TOBI_DEBUG_MIGRATE=1 ${setting:-TOBI_WORKERS=1} "$folder/program" "$case"
+  run TOBI_DEBUG_MIGRATE=1 ${setting:-TOBI_WORKERS=1} "$folder/program" "$case"
   all "$compiler $flags, ${setting:-TOBI_WORKERS=1}: $rule" '[ $status -eq 1 ]' '[ "$(wc -l <"$err")" -eq 1 ]' "${conditions[@]}"
 }
 for compiler in $compilers; do
@@ -36,7 +37,7 @@ for compiler in $compilers; do
       wrong bound 'a pointer among the arguments of spawn() is found' "$of_main ($found" "; the closure of a task holds a pointer to it at byte "
       wrong large 'so is one far behind in a large closure' "$of_main ($found" "$(at 'a large closure'), holds a pointer to it at byte 72 as much.to)"
       wrong parent 'a capture of a parent'"'"'s local is named' "$of_a_task" "(the closure of a task, made at " "$(at 'a closure by reference'), holds a pointer to it at byte 0 as mine)"
-      run 60 TOBI_DEBUG_MIGRATE=1 $setting "$folder/program" harmless
+      run TOBI_DEBUG_MIGRATE=1 $setting "$folder/program" harmless
       all "$compiler $flags, $setting: words that only look like pointers are nothing" '[ $status -eq 0 ]' silent
     done
   done
@@ -55,8 +56,8 @@ wrong local 'so it is without libdw' "$of_main (the target of word 0 of the clos
 mkdir "$folder/stuck"
 echo '#include <unistd.h>
 __attribute__((constructor)) static void stay() { for (;;) pause(); }' >"$folder/stuck/libdw.c"
-run 60 $compiler -x c -shared -fPIC "$folder/stuck/libdw.c" -o "$folder/stuck/libdw.so.1" || verdict 1 'a libdw that never returns builds'
+run $compiler -x c -shared -fPIC "$folder/stuck/libdw.c" -o "$folder/stuck/libdw.so.1" || verdict 1 'a libdw that never returns builds'
 setting="TOBI_WORKERS=3 LD_LIBRARY_PATH=$folder/stuck"
 wrong local 'and where libdw never returns' "$of_main (the target of word 0 of the closure of tobi::run), and"
-all 'whose process is ended' '! pgrep -f "$folder/program" >/dev/null'
+rule 'whose process is ended' until_true '! pgrep -f "$folder/program" >/dev/null'
 finish

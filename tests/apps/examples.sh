@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: beside, 10 s
 # Each program of tools/examples says what it should, on one worker, on two, and on two nodes with the simulated network between
 # them. An example without a row here is noticed, and so is the script for Slurm that names what is not there.
 . "$(dirname "$0")/../harness.inc"
@@ -23,14 +24,14 @@ for name in "${!says_of[@]}"; do
   arguments=arguments_of_$name
   for how in "TOBI_WORKERS=1" "TOBI_WORKERS=2" "TOBI_WORKERS=2 TOBI_NODES=2 TOBI_TRANSPORT=sim"; do
     # shellcheck disable=SC2086 # words
-    run 120 $how "$examples/$name" ${!arguments:-}
+    run $how "$examples/$name" ${!arguments:-}
     all "$name with $how" '[ $status -eq 0 ]' silent 'lines 1' 'grep -qF "${says_of[$name]}" "$out"'
   done
 done
 # A collection in the serial elision: each worker executes what was added to it.
 "$CXX" -std=c++20 -O1 -DTOBI_ELIDE -I"$ROOT/libcore/include" "$ROOT/tools/examples/collection.cc" -o "$folder/elided" -L"$BIN/../lib" -ltobi -Wl,-rpath,"$BIN/../lib" >"$out" 2>&1
 for workers in 1 2; do
-  run 120 TOBI_WORKERS=$workers "$folder/elided"
+  run TOBI_WORKERS=$workers "$folder/elided"
   all "collection, elided, on $workers" '[ $status -eq 0 ]' silent 'grep -qF "${says_of[collection]}" "$out"'
 done
 script=tools/examples/job.slurm

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: beside, 14 s
 # What compilers do with frames and registers around forks (fork_abi.cc), for each compiler and several levels of optimization.
 # Of AVX-512 only the code is looked at: not every machine has it.
 . "$(dirname "$0")/../harness.inc"
@@ -14,12 +15,12 @@ for compiler in $compilers; do
     # The linker has no plugin for clang's own intermediate code.
     [ "$compiler" = clang++ ] && flags=${flags/ -flto/ -fno-omit-frame-pointer}
     # -w: GCC notes that an ABI for over-aligned parameters changed once.
-    if ! run 200 $compiler $flags -w -I"$ROOT/libcore/include" "$ROOT/tests/apps/fork_abi.cc" -o "$folder/program" $lib; then
+    if ! run $compiler $flags -w -I"$ROOT/libcore/include" "$ROOT/tests/apps/fork_abi.cc" -o "$folder/program" $lib; then
       verdict 1 "$compiler $flags: builds"
       continue
     fi
     for setting in TOBI_WORKERS=1 TOBI_WORKERS=3 "TOBI_WORKERS=1 TOBI_DEBUG_MIGRATE=1" "TOBI_WORKERS=2 TOBI_DEQUE=the" "TOBI_WORKERS=2 TOBI_SCHED=child_full"; do
-      run 60 $setting "$folder/program"
+      run $setting "$folder/program"
       verdict $? "$compiler $flags, $setting"
     done
   done
@@ -64,7 +65,7 @@ if [ "$(uname -m)" = x86_64 ]; then
   for compiler in $compilers; do
     for form in attribute pragma; do
       [ "$compiler $form" = "clang++ pragma" ] && continue  # which clang does not know
-      run 100 $compiler -std=c++20 -O2 -w -I"$ROOT/libcore/include" -S "$folder/$form.cc" -o "$folder/code.s"
+      run $compiler -std=c++20 -O2 -w -I"$ROOT/libcore/include" -S "$folder/$form.cc" -o "$folder/code.s"
       status=$?
       read_before_written "$folder/code.s" >"$out"
       all "$compiler, AVX-512 by $form: no register lives across a fork" '[ $status -eq 0 ]' '[ ! -s "$out" ]'

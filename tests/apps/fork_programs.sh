@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: beside, 17 s
 # Random programs of forks: arguments, results and what lives across a fork are of all sizes, classes and alignments, for each
 # compiler and several levels of optimization. Each prints what its serial elision prints.
 #   tests/apps/fork_programs.sh [PROGRAMS [FUNCTIONS [SEED]]]     by hand: as many as one likes, from any seed
@@ -67,7 +68,7 @@ program() {  # writes one
 }
 
 built() {  # compiler and flags, then the name of the program
-  run 300 "${@:2}" -std=gnu++20 -w -I"$ROOT" -I"$ROOT/libcore/include" "$folder/program.cc" -o "$folder/$1" $lib
+  run "${@:2}" -std=gnu++20 -w -I"$ROOT" -I"$ROOT/libcore/include" "$folder/program.cc" -o "$folder/$1" $lib
 }
 ways=("$CXX -O0" "$CXX -O2" "$CXX -Os -fno-omit-frame-pointer")
 grep -qw avx2 /proc/cpuinfo && ways+=("$CXX -O3 -mavx2")
@@ -82,14 +83,14 @@ for ((p = 0; p < programs; ++p)); do
   program >"$folder/program.cc"
   # Once: what the elision prints does not depend on how it was compiled.
   if ! built serial $CXX -O1 -DTOBI_ELIDE; then verdict 1 "program $p: the serial elision builds"; continue; fi
-  run 60 TOBI_WORKERS=1 "$folder/serial"
+  run TOBI_WORKERS=1 "$folder/serial"
   status=$?
   cp "$out" "$folder/expected"
   [ "$status" -eq 0 ] && [ "$(wc -l <"$folder/expected")" -eq "$functions" ] || verdict 1 "program $p: the serial elision runs"
   for way in "${ways[@]}"; do
     if ! built parallel $way; then verdict 1 "program $p, $way: builds"; continue; fi
     for setting in TOBI_WORKERS=1 TOBI_WORKERS=3 "TOBI_WORKERS=1 TOBI_DEBUG_MIGRATE=1"; do
-      run 60 $setting "$folder/parallel"
+      run $setting "$folder/parallel"
       status=$?
       cmp -s "$out" "$folder/expected" || { status=1; diff "$out" "$folder/expected" | head -4 >>"$err"; }
       verdict $status "program $p of $functions functions, $way, $setting: prints what its elision prints"

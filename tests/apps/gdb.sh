@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: beside
 # gdb walks a stack through forks: every level of a recursion of tasks is in the backtrace, down to the root.
 . "$(dirname "$0")/../harness.inc"
 if ! command -v gdb >/dev/null; then skip "gdb: not installed"; finish; fi
@@ -16,9 +17,9 @@ int main(int argc, char** argv) {
   return tobi::run([] { return level(20); }) == 21 ? 0 : 1;
 }
 END
-run 200 "$CXX" -std=c++20 -O1 -g -I"$ROOT/libcore/include" "$folder/deep.cc" -o "$folder/deep" "$ROOT/$OUT/lib/libtobi.a" -lhwloc -lpthread -ldl -lm ||
+run "$CXX" -std=c++20 -O1 -g -I"$ROOT/libcore/include" "$folder/deep.cc" -o "$folder/deep" "$ROOT/$OUT/lib/libtobi.a" -lhwloc -lpthread -ldl -lm ||
   { not_ok "the program builds"; finish; }
-run 120 TOBI_WORKERS=1 gdb -q -batch -ex 'break bottom' -ex run -ex backtrace "$folder/deep"
+run TOBI_WORKERS=1 gdb -q -batch -ex 'break bottom' -ex run -ex backtrace "$folder/deep"
 equal "the backtrace shows all 21 levels" "$(grep -cE '^#[0-9]+ .* in level|^#[0-9]+ +level' "$out")" 21
 rule "and ends at the root" says tobi_enter_root
 finish

@@ -7,7 +7,7 @@
 right() {  # the rule's end, answer, settings and arguments
   rule=$1 answer=$2
   shift 2
-  run 100 "$@" --verify --json
+  run "$@" --verify --json
   all "$rule: $answer" '[ $status -eq 0 ]' silent 'says "\"result\":$answer,\"verified\":true"'
 }
 # K N iterations; K N log2 N + N; the length that the plain table by rows gives (which --verify computes).
@@ -24,22 +24,22 @@ for app in "pfor --n 256 --m 1:1280" "recpfor --n 64 --m 1:1984" "lcs --n 2048 -
   right "${app%%:*} without the runtime" "${app##*:}" "$bench" ${app%%:*} --serial
   right "${app%%:*} between two nodes over sim" "${app##*:}" TOBI_NODES=2 TOBI_TRANSPORT=sim "$bench" ${app%%:*} --workers 4
   right "${app%%:*} over sim, whose targets must poll" "${app##*:}" TOBI_TRANSPORT=sim TOBI_SIM=manual,nochain "$bench" ${app%%:*} --workers 2
-  if run 20 TOBI_TRANSPORT=ofi "TOBI_OFI_PROVIDER=tcp;ofi_rxm" "$bench" fib --n 5 --workers 2; then
+  if provider_is_here 'tcp;ofi_rxm'; then
     right "${app%%:*} between two nodes over ofi" "${app##*:}" TOBI_NODES=2 TOBI_TRANSPORT=ofi "TOBI_OFI_PROVIDER=tcp;ofi_rxm" "$bench" ${app%%:*} --workers 4
   else
     skip "${app%%:*} over ofi: $(tail -n 1 "$err")"
   fi
 done
 
-run 60 "$bench" pfor --n 64 --m 1 --workers 2 --repeat 2
+run "$bench" pfor --n 64 --m 1 --workers 2 --repeat 2
 all "pfor says the ideal time and the efficiency, for each run" '[ $status -eq 0 ]' silent \
   '[ "$(grep -c "ideal time T1/P [0-9.]* s, efficiency [0-9.]*$" "$out")" -eq 2 ]'
-run 60 "$bench" lcs --n 1024 --c 128 --workers 2
+run "$bench" lcs --n 1024 --c 128 --workers 2
 all "lcs says the greedy bound" '[ $status -eq 0 ]' silent 'says "greedy bound: max(T1/P, Tinf) [0-9.]* s <= TP [0-9.]* s <= T1/P + Tinf [0-9.]* s"'
-run 60 "$bench" lcs --n 1024 --c 128 --workers 2 --json
+run "$bench" lcs --n 1024 --c 128 --workers 2 --json
 all "in JSON it is there too" 'says "\"ideal_seconds\":[0-9.e-]*,\"greedy_bound_seconds\":[0-9.e-]*,\"ideal_efficiency\":[0-9.e-]*}"'
 for what in "recpfor --n 100" "lcs --n 1000"; do
-  run 20 "$bench" $what
+  run "$bench" $what
   all "refused: $what is no power of two" '[ $status -eq 2 ]' 'complains "power of two"' '[ "$(wc -l < "$err")" -eq 1 ]'
 done
 finish

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: computes, 9 s
 # tobi-bench hf: energies are those that are published, and those of a serial program, by each scheme and over each kind of fabric;
 # each task is executed once in each iteration. What an iteration is found to do is in the lines. No time is asserted.
 program=hf
@@ -21,8 +22,8 @@ published -14.5667640 --atoms 1
 published -14.5667640 --atoms 1 --threshold 1e-16 --tile 1
 all "a published energy of another molecule would be noticed" '! near -14.5667640 -14.3518805'
 
-for scheme in $schemes; do
-  for workers in 1 2 4; do
+for scheme in $some_schemes; do
+  for workers in ${SOAK:+1 2} 4; do
     right "$scheme on $workers workers" --scheme "$scheme" --atoms 10 --tile 3 --workers $workers --iterations 4
     all "$scheme on $workers workers: five iterations" '[ "$(grep -o "\"utilisation\":" "$out" | wc -l)" -eq 5 ]' \
       'says "\"scheme\":\"$scheme\",\"workers\":$workers,\"servers\":0,\"nodes\":1,\"transport\":"' 'says "\"ended\":false"'
@@ -32,15 +33,15 @@ for scheme in $schemes; do
   over_sim_cached "$scheme" --atoms 6 --tile 4
   over_ofi 'on two nodes over libfabric' "$scheme" --atoms 5 --tile 4 --workers 2 --iterations 3
   right "$scheme with more workers than tasks" --scheme "$scheme" --molecule h2 --workers 4
-  run 60 "$bench" hf --scheme "$scheme" --atoms 4 --workers 2 --iterations 0
+  run "$bench" hf --scheme "$scheme" --atoms 4 --workers 2 --iterations 0
   all "$scheme for people, iteration 0 alone" '[ $status -eq 0 ]' silent 'says "^ *0  *[0-9.]*  *[0-9.]*  *[0-9.]*  *[0-9]* "' \
     '! says "^ *1 "' 'says "energy: -"' 'says "utilisation over time"'
 done
-for scheme in $schemes; do
+for scheme in $some_schemes; do
   over_ofi 'with servers that run no tasks' "$scheme" TOBI_AMO_SERVER=worker --atoms 4 --tile 2 --workers 6 --iterations 2
   [ $ofi_works = no ] || all "$scheme with servers: four workers run tasks, two serve" 'says "\"workers\":4,\"servers\":2,"'
 done
-run 60 "$bench" hf --atoms 4 --workers 2 --iterations 2 --repeat 2 --json
+run "$bench" hf --atoms 4 --workers 2 --iterations 2 --repeat 2 --json
 all "--repeat 2 has two lines of one energy" '[ $status -eq 0 ]' silent 'lines 2' '[ "$(energy | cut -c 1-12 | sort -u | wc -l)" -eq 1 ]'
 
 # Null tasks are executed once, and never again but by steal_all. Two pairs of tiles that are far apart make one.
@@ -48,7 +49,7 @@ count() {  # FIELD: of all iterations, in order
   tr '{' '\n' <"$out" | sed -n 's/.*"executed":\([0-9]*\),"null":\([0-9]*\).*/\1 \2/p' | cut -d ' ' -f "$1" | tr '\n' ' '
 }
 for scheme in $schemes; do
-  run 60 "$bench" hf --scheme "$scheme" --atoms 12 --tile 6 --workers 2 --iterations 2 --json
+  run "$bench" hf --scheme "$scheme" --atoms 12 --tile 6 --workers 2 --iterations 2 --json
   some=$(field non_null_tasks) all_of_them=$(field all_tasks)
   all "$scheme: null tasks are found in iteration 0" '[ "$all_of_them" -eq 231 ]' '[ "$some" -gt 0 ]' '[ "$some" -lt 231 ]'
   if [ "$scheme" = steal_all ]; then
@@ -60,7 +61,7 @@ for scheme in $schemes; do
 done
 number='[0-9][0-9.e+-]*'
 spread="{\"mean\":$number,\"deviation\":$number}"
-run 60 "$bench" hf --atoms 8 --tile 4 --workers 2 --iterations 2 --json
+run "$bench" hf --atoms 8 --tile 4 --workers 2 --iterations 2 --json
 all "a line has the numbers of each iteration" '[ $status -eq 0 ]' silent 'lines 1' \
   'says "\"params\":{\"molecule\":\"be8-chain\",\"basis\":\"6-31g\",\"atoms\":8,\"functions\":24,\"tile\":4,\"threshold\":1e-10}"' \
   'says "\"seconds\":$number,\"first_seconds\":$number,\"ideal_seconds\":$number,\"efficiency\":$number,\"all_tasks\":231,"' \
@@ -70,7 +71,7 @@ all "a line has the numbers of each iteration" '[ $status -eq 0 ]' silent 'lines
 
 # Iteration 1 of a balancer is stolen, 2 is kept, and what is behind them is rebalanced.
 for scheme in plb_central plb_hier; do
-  run 60 "$bench" hf --scheme "$scheme" --layout crystal --atoms 12 --tile 3 --workers 4 --iterations 5 --json
+  run "$bench" hf --scheme "$scheme" --layout crystal --atoms 12 --tile 3 --workers 4 --iterations 5 --json
   tr '{' '\n' <"$out" | sed -n 's/.*"moved":\([0-9]*\),"balance_seconds":\([0-9.e-]*\),.*/\1 \2/p' >"$folder/moved"
   all "$scheme moves tasks before iterations 3, 4 and 5" '[ $status -eq 0 ]' silent \
     '[ "$(head -n 3 "$folder/moved" | sort -u)" = "0 0.0" ]' '[ "$(tail -n 3 "$folder/moved" | grep -vc " 0.0$")" -eq 3 ]' \

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: computes, 8 s
 # tobi-bench histogram counts the degrees that the graph's generator makes, in every kind of job.
 . "$(dirname "$0")/memory.inc"
 everywhere histogram '--scale 13' '--scale 10' '--scale 10'

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: computes, 12 s
 # The workers of one machine as two nodes, or four: every path between nodes, over each provider of libfabric that is here
-# and over the simulated fabric. With SECONDS_EACH (0) seconds for each row a row runs as often as it fits, once at least.
+# and over the simulated fabric. With SECONDS_EACH (0) seconds for each row a row runs as often as it fits, once at least. In a soak: every way of atomics and progress.
 . "$(dirname "$0")/../harness.inc"
 each_ms=$((${SECONDS_EACH:-0} * 1000))
 now_ms() { date +%s%3N; }
@@ -16,7 +17,7 @@ row() {
   [ "$server" != worker ] || workers=$((3 * nodes)) servers=$nodes
   begin=$(now_ms) runs=0
   while :; do
-    run 60 TOBI_NODES="$nodes" TOBI_TRANSPORT="$transport" TOBI_OFI_PROVIDER="$provider" TOBI_AMO_SERVER="$server" \
+    run TOBI_NODES="$nodes" TOBI_TRANSPORT="$transport" TOBI_OFI_PROVIDER="$provider" TOBI_AMO_SERVER="$server" \
       TOBI_OFI_PROGRESS="$progress" TOBI_DEQUE="$deque" "$bench" "$@" --workers $workers --verify --json || break
     silent && says "\"result\":$answer,\"verified\":true" || break
     says "\"workers\":$((workers - servers)),\"servers\":$servers," || break
@@ -37,8 +38,8 @@ queens="14200 nqueens --n 12"
 tree="4130071 uts --tree T1"
 
 providers=
-for name in 'tcp' 'tcp;ofi_rxm' shm sockets; do
-  if run 20 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER="$name" "$bench" fib --n 5 --workers 2; then
+for name in 'tcp;ofi_rxm' shm ${SOAK:+tcp sockets}; do
+  if provider_is_here "$name"; then
     providers="$providers $name"
   else
     skip "provider $name: $(tail -n 1 "$err")"
@@ -56,21 +57,23 @@ for provider in $providers; do
     # The same as tcp;ofi_rxm, found by its short name.
     tcp) row ofi tcp auto auto 2 steal_word $tree; continue ;;
   esac
-  for server in native inline ${WHOLE:+thread} worker; do
+  for server in native inline ${SOAK:+thread} worker; do
     row ofi "$provider" $server auto 2 steal_word $tree
+    in_soak || continue
     [ $server = native ] || [ $server = thread ] && row ofi "$provider" $server thread 2 steal_word $tree
-    [ $server = native ] || { [ $server = worker ] && [ -n "${WHOLE:-}" ]; } || [ "$each_ms" -ne 0 ] && row ofi "$provider" $server auto 2 the $tree
+    [ $server = native ] || [ $server = worker ] || [ "$each_ms" -ne 0 ] && row ofi "$provider" $server auto 2 the $tree
   done
+  row ofi "$provider" auto auto 2 steal_word $btc
+  row ofi "$provider" worker auto 3 the $btc
+  row ofi "$provider" auto auto 2 the $queens
+  row ofi "$provider" auto auto 4 steal_word $tree
+  in_soak || continue
   row ofi "$provider" auto auto 2 steal_word $fib
   row ofi "$provider" inline thread 2 the $fib
-  row ofi "$provider" auto auto 2 steal_word $btc
   row ofi "$provider" thread auto 2 the $btc
   row ofi "$provider" worker thread 2 steal_word $fib
   row ofi "$provider" worker auto 2 steal_word $btc
-  row ofi "$provider" worker auto 3 the $btc
   row ofi "$provider" inline auto 2 steal_word $queens
-  row ofi "$provider" auto auto 2 the $queens
-  row ofi "$provider" auto auto 4 steal_word $tree
   row ofi "$provider" thread thread 4 the $btc
 done
 row sim "" auto auto 2 steal_word $tree
@@ -81,7 +84,7 @@ row sim "" auto auto 4 steal_word $tree
 refused() {  # words that the sentence has, workers, settings
   words=$1 workers=$2
   shift 2
-  run 20 "$@" "$bench" fib --n 5 --workers "$workers"
+  run "$@" "$bench" fib --n 5 --workers "$workers"
   all "refused once: $*" '[ $status -eq 2 ]' '[ "$(wc -l < "$err")" -eq 1 ]' '[ ! -s "$out" ]' 'complains "$words"'
 }
 refused 'no provider "nonsense".*TOBI_OFI_PROVIDER may be one of .*sockets' 4 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER=nonsense
@@ -97,25 +100,25 @@ refused 'node 1 has only rank 2; start two workers or more per node' 3 TOBI_AMO_
 refused 'node 0 has only rank 0; start two workers or more per node' 1 TOBI_AMO_SERVER=worker TOBI_TRANSPORT=ofi
 
 # Who serves is said; where nobody needs to, too.
-run 20 TOBI_LOG=info TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_AMO_SERVER=worker TOBI_STATS=1 "$bench" fib --n 20 --workers 6
+run TOBI_LOG=info TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_AMO_SERVER=worker TOBI_STATS=1 "$bench" fib --n 20 --workers 6
 all "who executes the atomics of which node is said" '[ $status -eq 0 ]' 'says "4 workers and 2 servers (shm+ofi"' \
   'complains "info: rank 0 .*run no tasks: rank 2 those of node 0, rank 5 those of node 1; 4 of 6 workers run tasks"' \
   'complains "statistics of 4 workers"' '[ "$(grep -c "run no tasks" "$err")" -eq 1 ]'
-run 20 TOBI_TRANSPORT=ofi TOBI_AMO_SERVER=worker "$bench" fib --n 20 --workers 2 --json
+run TOBI_TRANSPORT=ofi TOBI_AMO_SERVER=worker "$bench" fib --n 20 --workers 2 --json
 all "one node of a worker that computes and one that serves" '[ $status -eq 0 ]' silent 'says "\"workers\":1,\"servers\":1,"'
-run 20 TOBI_TRANSPORT=shm TOBI_AMO_SERVER=worker "$bench" fib --n 20 --workers 3
+run TOBI_TRANSPORT=shm TOBI_AMO_SERVER=worker "$bench" fib --n 20 --workers 3
 all "a fabric that has atomics gives no worker away, and says so" '[ $status -eq 0 ]' 'says "3 workers (shm"' \
   'complains "warning: .*TOBI_AMO_SERVER=worker has no effect: shm executes atomics itself"' '[ "$(wc -l < "$err")" -eq 1 ]'
 
 # Where a provider's atomics are messages too, ours are taken where they save neighbours the network, and only there.
 for workers in 2 4; do
-  run 20 TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm' TOBI_LOG=info "$bench" fib --n 20 --workers $workers
+  run TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm' TOBI_LOG=info "$bench" fib --n 20 --workers $workers
   all "who executes the atomics of $workers workers of two nodes over tcp" '[ $status -eq 0 ]' \
     '[ "$(grep -c "rank 0 .*route: .*atomics and notices are messages" "$err")" -eq $((workers / 4)) ]'
 done
 
 # What was chosen, and why the others were not.
-run 20 TOBI_NODES=2 TOBI_LOG=info "$bench" fib --n 20 --workers 4
+run TOBI_NODES=2 TOBI_LOG=info "$bench" fib --n 20 --workers 4
 all "the automatic choice between nodes says what it took and why not the others" '[ $status -eq 0 ]' \
   'complains "info: rank 0 .*transport [a-z]*: the first usable one; self is not: .*; shm is not: it serves the workers of one node"' \
   'complains "info: rank 0 .*route: shm inside a node, [a-z]* between nodes (.*); atomics inside a node by [a-z]*"'

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: computes, 6 s
 # tobi-conform over libfabric: each provider that is here, with the provider's own atomics and with software ones. A line a
-# rule of the contract, and one for each whole run. WHOLE: every provider with each way of atomics.
+# rule of the contract, and one for each whole run. In a soak: each way of atomics, and sockets.
 . "$(dirname "$0")/../harness.inc"
 conform=$BIN/tobi-conform
 
 contract() {  # provider, server, ranks, pass or skip: whether puts and gets are claimed to be passive, as measured at the start
   shown="ofi ($1), atomics $2, $3 ranks"
-  run 200 TOBI_OFI_PROVIDER="$1" TOBI_AMO_SERVER="$2" "$conform" ofi --ranks "$3"
+  run TOBI_OFI_PROVIDER="$1" TOBI_AMO_SERVER="$2" "$conform" ofi --ranks "$3" $shortly
   if [ "$status" -eq 2 ] && [ ! -s "$out" ]; then
     skip "$shown: $(tail -n 1 "$err")"
     return
@@ -29,9 +30,9 @@ servers() {  # provider, ways of atomics
   done
 }
 # Both mostly wait: one beside the other.
-servers shm auto ${WHOLE:+inline thread} worker >"$folder/shm.said" &
-servers 'tcp;ofi_rxm' auto inline ${WHOLE:+thread worker} >"$folder/tcp.said"
+servers shm auto ${SOAK:+inline thread worker} >"$folder/shm.said" &
+servers 'tcp;ofi_rxm' auto ${SOAK:+inline thread worker} >"$folder/tcp.said"
 wait $!
 cat "$folder/tcp.said" "$folder/shm.said"
-contract sockets auto 2 pass  # has threads of its own, more than there are cores: slow, so once only
+! in_soak || contract sockets auto 2 pass  # has threads of its own, more than there are cores: slow, so once only
 finish

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: computes, 9 s
 # What tobi-bench prints: a table for people, one JSON object a run for programs, progress on a terminal only.
 . "$(dirname "$0")/../harness.inc"
 number='-\{0,1\}[0-9][0-9.e+-]*'
 
-run 60 "$bench" fib --n 20 --workers 2 --repeat 3 --warmup 2 --json
+run "$bench" fib --n 20 --workers 2 --repeat 3 --warmup 2 --json
 all "--json prints one object a measured run, and nothing for the warm-up" '[ $status -eq 0 ]' silent 'lines 3'
 for key in '"app":"fib"' '"params":{"n":20}' '"workers":2' '"servers":0' '"nodes":1' '"transport":"[a-z]*"' \
   '"sched":"continuation_greedy"' '"deque":"steal_word"' "\"seconds\":$number" '"result":6765' '"verified":null' '"stats":{'; do
@@ -15,33 +16,33 @@ for key in forks joins outstanding_joins steals_ok steals_failed steal_latency_n
   all "its stats have $key" 'says "\"$key\":\($number\|null\)[,}]"'
 done
 all "forks that were not counted are null" 'says "\"forks\":null,\"joins\":null"'
-run 60 TOBI_STATS=1 "$bench" fib --n 20 --workers 2 --json
+run TOBI_STATS=1 "$bench" fib --n 20 --workers 2 --json
 all "with TOBI_STATS=1 forks and joins are counted: fib(n + 1) - 1 of each" '[ $status -eq 0 ]' \
   'says "\"forks\":10945,\"joins\":10945,"'
 
-run 60 "$bench" uts --tree T1 --json
+run "$bench" uts --tree T1 --json
 all "a tree's run has leaves and depth; not asked to verify, it says null" 'says "\"params\":{\"tree\":\"T1\"}"' \
   'says "\"verified\":null"' 'says "\"leaves\":3305118,\"depth\":10"'
-run 60 "$bench" uts -t 1 -a 0 -d 8 -r 1 --verify --json
+run "$bench" uts -t 1 -a 0 -d 8 -r 1 --verify --json
 all "own flags have no known answer: null, status 0, and the flags as params" '[ $status -eq 0 ]' \
   'says "\"verified\":null"' 'says "\"result\":1938,"' 'says "\"t\":1,\"a\":0,\"b\":4.0,\"d\":8,\"r\":1,"'
-run 60 "$bench" uts -t 1 -a 0 -d 8 -r 1 --verify
+run "$bench" uts -t 1 -a 0 -d 8 -r 1 --verify
 all "for people there is a note" 'says "no known answer"'
-run 60 "$bench" uts --tree T1 --workers 2 --efficiency --repeat 2 --verify --json
+run "$bench" uts --tree T1 --workers 2 --efficiency --repeat 2 --verify --json
 all "--efficiency adds the elision's seconds to each run" '[ $status -eq 0 ]' silent 'lines 2' \
   '[ "$(grep -c "\"serial_seconds\":$number,\"efficiency\":$number}" "$out")" -eq 2 ]'
-run 60 "$bench" uts --tree T1 --workers 2 --efficiency --repeat 2 --verify --progress
+run "$bench" uts --tree T1 --workers 2 --efficiency --repeat 2 --verify --progress
 all "for people: a heading, a row per run, one sentence in the end" '[ $status -eq 0 ]' 'lines 5' \
   '[ "$(grep -c "4130071  *3305118  *10 .* yes" "$out")" -eq 2 ]' 'says "4,130,071 in .* on 2 workers.* efficiency"'
 all "--progress prints nothing into a pipe" silent
 
 if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
-  run 60 script -qec "$bench uts -t 1 -a 3 -d 10 -b 4 -r 19 -g 20 --workers 2 --progress" /dev/null
+  run script -qec "$bench uts -t 1 -a 3 -d 10 -b 4 -r 19 -g 20 --workers 2 --progress" /dev/null
   all "--progress shows the nodes on a terminal" '[ $status -eq 0 ]' 'says "tasks .*M nodes"' 'says "4130071"'
 else
   skip "--progress on a terminal: no script(1) here, or no pseudo-terminal for it"
 fi
-run 60 "$bench" --help
+run "$bench" --help
 all "--help names the programs" '[ $status -eq 0 ]' silent 'says "^  fib"' 'says "^  btc"' 'says "^  uts"' \
   'says "^  nqueens"' 'says "^  peers"'
 finish

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: computes, 6 s
 # tobi-bench pagerank gives the ranks that a serial program gives, in every kind of job.
 . "$(dirname "$0")/memory.inc"
 everywhere pagerank '--scale 12' '--scale 9 --iterations 3' '--scale 9 --iterations 3'

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# soak: runs all measurements of make bench
 # The page of make bench, at sizes of a test: whatever tools/report/papers.json asks for is in some result that its programs print,
 # and each experiment has its curves and rows. What is asked for and is nowhere fails with its name, which is first tried.
 . "$(dirname "$0")/../harness.inc"
 report=$BIN/tobi-report
 pages=$folder/pages
 
-run 500 SMALL=1 PAGES="$pages" tests/perf/page
+run SMALL=1 PAGES="$pages" tests/perf/page
 all "the page of make bench is whole: each pointer of papers.json finds a number" '[ $status -eq 0 ]' silent '! says "not measured"' '! says "not traced"'
 traces=$(ls "$pages"/*.json)
-asks() { run 30 "$report" --complete --papers "$1" "$pages/results.jsonl" $traces; }  # PAPERS
+asks() { run "$report" --complete --papers "$1" "$pages/results.jsonl" $traces; }  # PAPERS
 
 # A pointer to nowhere, of each place that may have one.
 papers=tools/report/papers.json
@@ -28,7 +29,7 @@ planted '"/for":"loups"' 's|"/for": "loops"|"/for": "loups"|'
 planted '"/name":"recpfor-child_half"' 's|recpfor-child_full|recpfor-child_half|'
 planted /count '0,/"over": "\/seconds"/s||"over": "/count"|'
 planted '"/for":"pieces"' 's|"bars": {"/for": "parts"}|"bars": {"/for": "pieces"}|'
-run 20 "$report" --complete "$pages/results.jsonl"
+run "$report" --complete "$pages/results.jsonl"
 all "--complete without --papers is refused" '[ $status -eq 2 ]' 'complains "without --papers"'
 
 # Each experiment has something of ours, or says why not.
@@ -42,7 +43,7 @@ all "each curve is drawn, with a line for each scheduler" '[ "$(grep -c "<svg " 
   '! grep -qE "nan|inf\"|<script|(href|src)=" "$page"'
 # A busy machine may run a small program without a single steal. That is a measurement.
 sed 's/"stolen_per_created":[0-9][0-9.e+-]*/"stolen_per_created":0/' "$pages/results.jsonl" >"$folder/no_steals.jsonl"
-run 30 "$report" --complete --papers $papers --html "$folder/no_steals.html" "$folder/no_steals.jsonl" $traces
+run "$report" --complete --papers $papers --html "$folder/no_steals.html" "$folder/no_steals.jsonl" $traces
 all "a curve of zeros is not called unmeasured" '[ $status -eq 0 ]' \
   '[ "$(grep -c "all are 0, which a logarithmic scale does not show</text>" "$folder/no_steals.html")" -eq 1 ]' \
   '! grep -q "not measured in this run</text>" "$folder/no_steals.html"'

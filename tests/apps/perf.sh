@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: sleeps, 33 s
 # tobi-perf: every operation gives a table and lines for programs, and every mistake ends with one sentence. No time is
 # asserted: how long things take is the machine's business.
 . "$(dirname "$0")/../harness.inc"
@@ -36,11 +37,11 @@ size_of() {
 }
 
 for op in $operations; do
-  run 60 TOBI_WORKERS=2 "$perf" "$op" $few
+  run TOBI_WORKERS=2 "$perf" "$op" $few
   all "$op: a table with a heading and its rows" '[ $status -eq 0 ]' silent 'says "^$op: "' \
     'says "^op .*transport .*size .*iterations .*min us .*median .*mean .*p99 .*p99.9 .*bandwidth .*rate"' \
     '( for r in $(rows_of $op); do says "^$r .*shm" || exit 1; done )'
-  run 60 TOBI_WORKERS=2 "$perf" "$op" $few --json
+  run TOBI_WORKERS=2 "$perf" "$op" $few --json
   if [ "$op" = put-notify ]; then
     all "$op: shm does not claim it, which is said in one line" '[ $status -eq 0 ]' 'lines 1' '[ "$(wc -l < "$err")" -eq 1 ]' \
       'complains "does not claim put_notify"' 'grep -q "$(line put-notify 8 false null)" "$out"'
@@ -50,40 +51,40 @@ for op in $operations; do
     '( for r in $(rows_of $op); do has_line $r $(size_of $op) false || exit 1; done )'
 done
 
-run 60 "$perf" get -s 8,4K,1M $few --raw --json
+run "$perf" get -s 8,4K,1M $few --raw --json
 all "several sizes, each beside the raw loop" '[ $status -eq 0 ]' silent 'lines 6' \
   '( for s in 8 4096 1048576; do has_line get $s false && has_line get $s true || exit 1; done )'
-run 60 "$perf" put -n 7 -w 0 --json
+run "$perf" put -n 7 -w 0 --json
 all "seven operations are seven" '[ $status -eq 0 ]' '[ "$(grep -c "\"iterations\":7," "$out")" -eq 2 ]'
-run 60 "$perf" put -n 1 -w 0 --json
+run "$perf" put -n 1 -w 0 --json
 all "one operation is one" '[ $status -eq 0 ]' '[ "$(grep -c "\"iterations\":1," "$out")" -eq 2 ]'
 for op in get put amo-faa amo-cas chain rate bw; do
-  run 60 "$perf" "$op" $few --raw
+  run "$perf" "$op" $few --raw
   all "$op --raw: a ratio for each row" '[ $status -eq 0 ]' silent 'says "ratio tobi/raw$"' \
     '[ "$(grep -c "^$op.* raw .* [0-9]*\.[0-9]*$" "$out")" -eq "$(rows_of "$op" | wc -w)" ]'
 done
-run 60 TOBI_TRANSPORT=shm "$perf" get $few --json
+run TOBI_TRANSPORT=shm "$perf" get $few --json
 all "TOBI_TRANSPORT is the default" '[ $status -eq 0 ]' 'has_line get 8 false'
-run 60 "$perf" get $few --transport self,shm
+run "$perf" get $few --transport self,shm
 all "transports are rows of one table, also one that cannot be used here" '[ $status -eq 0 ]' silent \
   '[ "$(count_lines "^op ")" -eq 1 ]' 'says "^get  *self .*not measured: it cannot be used here: "' 'says "^get  *shm  *8 .* M$"'
 
 for op in get put amo-faa amo-cas chain rate bw; do
-  run 60 "$perf" "$op" $few --responder-idle
+  run "$perf" "$op" $few --responder-idle
   all "$op with a target that sleeps" '[ $status -eq 0 ]' silent 'says "The target sleeps; the transport claims"' \
     'says "^$(rows_of "$op" | cut -d " " -f 1)  *shm .*/s"'
 done
-run 60 "$perf" put $few --responder-idle
+run "$perf" put $few --responder-idle
 all "a ping-pong needs a target that answers, and says so" 'says "^put-oneway .*not measured: the target of a ping-pong"'
 
 # --- the plot ---
-run 60 "$perf" put -s 1,64,4K,1M $few --raw --plot "$folder/plot.svg"
+run "$perf" put -s 1,64,4K,1M $few --raw --plot "$folder/plot.svg"
 all "--plot writes an SVG with a line and a name for each" '[ $status -eq 0 ]' silent '[ "$(grep -c "<polyline" "$folder/plot.svg")" -eq 4 ]' \
   '( for n in "shm put" "shm put raw" "shm put-oneway" "shm put-oneway raw" bytes "median latency in microseconds"; do grep -q ">$n</text>" "$folder/plot.svg" || exit 1; done )' \
   '! grep -q "href\|url(\|@import\|nan\|inf" "$folder/plot.svg"'
-run 60 "$perf" put-notify $few --plot "$folder/empty.svg"
+run "$perf" put-notify $few --plot "$folder/empty.svg"
 all "a plot of nothing says so" '[ $status -eq 0 ]' 'grep -q "nothing was measured" "$folder/empty.svg"'
-run 60 "$perf" get -s 8 $few --plot "$folder/point.svg"
+run "$perf" get -s 8 $few --plot "$folder/point.svg"
 all "a plot of one size has one point, and one beside its name" '[ $status -eq 0 ]' '[ "$(grep -c "<circle" "$folder/point.svg")" -eq 2 ]' '! grep -q "nan\|inf" "$folder/point.svg"'
 parser=
 if command -v xmllint > /dev/null; then
@@ -101,7 +102,7 @@ fi
 refuses() {  # words of the sentence, arguments
   words=$1
   shift
-  run 20 "$perf" "$@"
+  run "$perf" "$@"
   all "refused: $*" '[ $status -eq 2 ]' 'lines 0' '[ "$(wc -l < "$err")" -eq 1 ]' 'complains "$words"'
 }
 refuses "name an operation"
@@ -121,6 +122,6 @@ for op in steal barrier; do
 done
 refuses "cannot be written" get --plot /nowhere/x.svg
 refuses "takes one value" get --size 8 --size 9
-run 20 TOBI_TRANSPORT=pigeon "$perf" get
+run TOBI_TRANSPORT=pigeon "$perf" get
 all "refused: TOBI_TRANSPORT=pigeon" '[ $status -eq 2 ]' '[ "$(wc -l < "$err")" -eq 1 ]' 'complains "pigeon is not one of"'
 finish

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: computes, 9 s
 # Over an emulated provider of libfabric that is strict about the rules of its manual (tests/emulators/fabric), with the documented
-# attributes of real ones: tobi-conform, and a tree on two nodes. A broken rule ends the process with a sentence. WHOLE: every
+# attributes of real ones: tobi-conform, and a tree on two nodes. A broken rule ends the process with a sentence. In a soak: every
 # profile, and more programs (a provider that pins memory has small heaps, so uts-mem's tree is small).
 . "$(dirname "$0")/../harness.inc"
 if ! usable ofi; then
@@ -11,48 +12,48 @@ fi
 provider=$(cd "$OUT/tests/fabric" 2>/dev/null && pwd)
 [ -e "$provider/libstrict-fi.so" ] || { not_ok "there is no $OUT/tests/fabric/libstrict-fi.so: make tests"; finish; }
 export FI_PROVIDER_PATH=$provider TOBI_OFI_PROVIDER=strict
-profiles='plain cxi cxi-early efa efa-direct opx psm3 rxm worst'
+profiles="cxi psm3 worst${SOAK:+ plain cxi-early efa efa-direct opx rxm}"
 right() { [ $status -eq 0 ] && says ' yes$' && ! complains 'strict fabric'; }
 
 # A user sees what it is, and an application that does not do what is asked is not served.
-run 60 FI_STRICT_PROFILE=cxi TOBI_TRANSPORT=ofi TOBI_LOG=info TOBI_NODES=2 "$bench" fib --n 20 --workers 2 --verify
+run FI_STRICT_PROFILE=cxi TOBI_TRANSPORT=ofi TOBI_LOG=info TOBI_NODES=2 "$bench" fib --n 20 --workers 2 --verify
 all "what runs over it says that it is emulated" right 'complains "provider strict, domain emulated-cxi"'
-run 60 FI_STRICT_MR_MODE=raw TOBI_TRANSPORT=ofi "$bench" fib --n 20 --workers 2
+run FI_STRICT_MR_MODE=raw TOBI_TRANSPORT=ofi "$bench" fib --n 20 --workers 2
 all "a provider that asks for raw keys is refused in a sentence" '[ $status -eq 2 ]' 'complains "no provider \"strict\" that can serve"'
 # The program is caught, and not only the tests' own uses: a rule is made that it breaks.
-run 60 FI_STRICT_PROFILE=cxi FI_STRICT_MR_CNT=0 TOBI_TRANSPORT=ofi TOBI_NODES=2 "$bench" fib --n 20 --workers 2
+run FI_STRICT_PROFILE=cxi FI_STRICT_MR_CNT=0 TOBI_TRANSPORT=ofi TOBI_NODES=2 "$bench" fib --n 20 --workers 2
 all "a provider without room for a region ends the job with a sentence" '[ $status -ne 0 ]' '[ $status -lt 124 ]' 'complains "^tobi: "'
 
 for profile in $profiles; do
-  run 100 FI_STRICT_PROFILE="$profile" TOBI_TRANSPORT=ofi TOBI_NODES=2 "$bench" uts --tree T1 --workers 4 --verify
+  run FI_STRICT_PROFILE="$profile" TOBI_TRANSPORT=ofi TOBI_NODES=2 "$bench" uts --tree T1 --workers 4 --verify
   rule "uts T1 on two nodes (emulated, $profile)" right
 done
-for profile in ${WHOLE:+plain cxi cxi-early efa efa-direct opx psm3 rxm} worst; do
-  run 200 FI_STRICT_PROFILE="$profile" "$BIN/tobi-conform" ofi --ranks 3
+for profile in $(in_soak && echo $profiles || echo worst); do
+  run FI_STRICT_PROFILE="$profile" "$BIN/tobi-conform" ofi --ranks 3 $shortly
   sed -n "s/^fail /not ok - tobi-conform (emulated, $profile): /p" "$out" | relay
   passed=$(grep -c '^pass ' "$out")
   all "tobi-conform ofi: $passed rules hold (emulated, $profile)" '[ $status -eq 0 ]' '[ "$passed" -ge 28 ]' 'says "^[a-z]* peer-death"' \
     '! complains "strict fabric"'
 done
-if [ -n "${WHOLE:-}" ]; then
+if [ -n "${SOAK:-}" ]; then
   for profile in $profiles; do
     for program in 'fib --n 27' 'cilksort --n 300000' 'lcs --n 2048' 'uts-mem -t 1 -a 3 -d 4 -b 4 -r 19'; do
       wrong=
-      for workers in ${SOAK:+2} 6; do
+      for workers in 2 6; do
         # shellcheck disable=SC2086
-        run 200 FI_STRICT_PROFILE="$profile" TOBI_TRANSPORT=ofi TOBI_NODES=2 "$bench" $program --workers $workers --verify
+        run FI_STRICT_PROFILE="$profile" TOBI_TRANSPORT=ofi TOBI_NODES=2 "$bench" $program --workers $workers --verify
         right || wrong+="$workers workers, status $status: $(tail -n 2 "$err"); "
       done
       nothing "$program on two nodes (emulated, $profile)" "$wrong"
     done
   done
   for seed in 1 2 3 4 5; do
-    run 100 FI_STRICT_PROFILE=worst FI_STRICT_SEED=$seed TOBI_TRANSPORT=ofi TOBI_NODES=3 "$bench" uts --tree T1 --workers 6 --verify
+    run FI_STRICT_PROFILE=worst FI_STRICT_SEED=$seed TOBI_TRANSPORT=ofi TOBI_NODES=3 "$bench" uts --tree T1 --workers 6 --verify
     rule "uts T1 on three nodes (emulated, worst, seed $seed)" right
   done
   for progress in manual thread; do
     for profile in cxi psm3 worst; do
-      run 100 FI_STRICT_PROFILE=$profile TOBI_OFI_PROGRESS=$progress TOBI_TRANSPORT=ofi TOBI_NODES=2 "$bench" uts --tree T1 --workers 4 --verify
+      run FI_STRICT_PROFILE=$profile TOBI_OFI_PROGRESS=$progress TOBI_TRANSPORT=ofi TOBI_NODES=2 "$bench" uts --tree T1 --workers 4 --verify
       rule "uts T1, TOBI_OFI_PROGRESS=$progress (emulated, $profile)" right
     done
   done

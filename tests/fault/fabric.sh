@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# soak: kills at random moments, and files of all of /dev/shm
 # What goes wrong while a job runs over a network: two nodes on this machine (TOBI_NODES=2), four workers, libfabric's providers.
-# TRIES (3, WHOLE: 5) kills for each provider; SEED may be given.
+# TRIES (3; in a soak 5) kills for each provider; SEED may be given.
 . "$(dirname "$0")/../harness.inc"
-: "${TRIES:=$([ -n "${WHOLE:-}" ] && echo 5 || echo 3)}" "${SEED:=$$}"
+: "${TRIES:=$([ -n "${SOAK:-}" ] && echo 5 || echo 3)}" "${SEED:=$$}"
 RANDOM=$SEED
 echo "seed $SEED"
 exec 2>/dev/null  # where bash would announce each job that was killed

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: sleeps, 20 s
 # Calls of libfabric that fail, as failing_calls.sh has the system's: in all workers at once, and in one of them. A job then goes on
 # and is right, or it ends with a sentence; it is not killed by a signal and does not hang. FAIL_UP_TO (1) says how many calls of
 # each.
@@ -8,12 +9,12 @@ if ! usable ofi; then
   skip "failing calls of libfabric: needs the packages libfabric-dev, at build time, and libfabric1"
   finish
 fi
-run 200 "$CXX" -std=c++20 -O2 -DHAVE_OFI -shared -fPIC -o "$folder/failing.so" tests/fault/failing_fabric.cc -ldl ||
+run "$CXX" -std=c++20 -O2 -DHAVE_OFI -shared -fPIC -o "$folder/failing.so" tests/fault/failing_fabric.cc -ldl ||
   { not_ok "tests/fault/failing_fabric.cc can be built"; finish; }
 # once [NAME=VALUE...]: 0 if the job did what it may; else $why says what it did.
 once() {
   local status=0
-  timeout -s KILL 60 env TOBI_TRANSPORT=ofi TOBI_NODES=3 TOBI_HEAP_SIZE=64M "$@" LD_PRELOAD="$folder/failing.so" \
+  limited env TOBI_TRANSPORT=ofi TOBI_NODES=3 TOBI_HEAP_SIZE=64M "$@" LD_PRELOAD="$folder/failing.so" \
     "$BIN/tobi-bench" fib --n 22 --workers 3 --verify >"$out" 2>"$err" </dev/null || status=$?
   why="status $status: $(tail -n 2 "$err" | tr '\n' ' ')"
   ended=$status

@@ -9,7 +9,7 @@ fi
 within() {  # soft and hard limit, settings and command
   soft=$1 hard=$2
   shift 2
-  (ulimit -Sn "$soft" && ulimit -Hn "$hard" && timeout -k 5 60 env "$@" > "$out" 2> "$err")
+  (ulimit -Sn "$soft" && ulimit -Hn "$hard" && limited env "$@" > "$out" 2> "$err")
   status=$?
 }
 job="TOBI_WORKERS=8 TOBI_NODES=8 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER=tcp"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# soak: mounts a file system, which only root can
 # Files that cannot grow: the limit of file sizes (ulimit -f), whose signal ends a process that has not asked for it, and a file
 # system that is full. The job ends with a sentence, and leaves no file.
 . "$(dirname "$0")/../harness.inc"
@@ -8,7 +9,7 @@ mkdir "$folder/disk"
 
 # Memory of the workers is files without a name.
 for transport in shm ofi; do
-  (ulimit -f 1024 && timeout -k 5 60 env TOBI_TRANSPORT=$transport TOBI_WORKERS=2 "$bench" fib --n 20 > "$out" 2> "$err")
+  (ulimit -f 1024 && limited env TOBI_TRANSPORT=$transport TOBI_WORKERS=2 "$bench" fib --n 20 > "$out" 2> "$err")
   status=$?
   if complains "libfabric is not installed"; then skip "$transport: no libfabric"; continue; fi
   all "$transport: a limit of file sizes below the heap's is told" '[ $status -eq 1 ]' 'complains "limit of file sizes.*ulimit -f"' '[ "$(wc -l < "$err")" -eq 1 ]'
@@ -32,7 +33,7 @@ else
 fi
 if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=16k none "$folder/disk" 2> /dev/null; then
   at_exit='umount "$folder/disk"'
-  run 60 TOBI_TRACE="$folder/disk/trace" TOBI_WORKERS=4 "$bench" uts --tree T1 --repeat 2
+  run TOBI_TRACE="$folder/disk/trace" TOBI_WORKERS=4 "$bench" uts --tree T1 --repeat 2
   all "a trace on a full file system is told" '[ $status -eq 1 ]' 'complains "TOBI_TRACE=.*/disk/trace cannot be written (No space left on device)"' nothing_left
 else
   skip "a full file system: to mount one needs root's rights"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: sleeps, 12 s
 # Capability masks: every transport keeps the contract and runs UTS without each capability that TOBI_MASK names, and a
-# mask that cannot be is refused. masks_mpi.sh and masks_utofu.sh have two more transports. Without WHOLE: the masks that
+# mask that cannot be is refused. masks_mpi.sh and masks_utofu.sh have two more transports. Outside of a soak: the masks that
 # change what the runtime does, and the fast transports.
 . "$(dirname "$0")/../harness.inc"
 . tests/fault/masks.inc
@@ -9,7 +10,7 @@
 refused() {  # what standard error says, then settings
   local sentence=$1
   shift
-  run 60 "$@" "$bench" fib --n 5 --workers 2
+  run "$@" "$bench" fib --n 5 --workers 2
   all "$* is refused in one sentence" '[ $status -eq 2 ]' '[ "$(wc -l <"$err")" -eq 1 ]' 'complains "$sentence"' '[ ! -s "$out" ]'
 }
 refused 'TOBI_MASK=amo,chian has "chian", which is not one of amo, .*chain, .*inline\.' TOBI_MASK=amo,chian
@@ -28,12 +29,12 @@ for claim in chain:chain_max maps_peers:maps_peers amo:passive_amo ordered_gets:
   all "tobi-info shows shm without ${claim%:*}: $masked" '[ -n "$whole" ]' '[ -n "$masked" ]' '[ "$whole" != "$masked" ]'
 done
 
-masks=${WHOLE:+$all_masks}
+masks=${SOAK:+$all_masks}
 for mask in ${masks:-amo chain maps_peers}; do
   conform self "$mask"
   tree shm "$mask" TOBI_WORKERS=2
   steals shm "$mask"
-  [ -n "${WHOLE:-}" ] || continue
+  [ -n "${SOAK:-}" ] || continue
   conform shm "$mask"
   conform sim "$mask"
   tree self "$mask" TOBI_WORKERS=1
@@ -45,7 +46,7 @@ steals shm "$poorest"
 
 if usable ofi; then
   for mask in ${masks:-amo}; do
-    [ -z "${WHOLE:-}" ] || conform ofi "$mask" TOBI_OFI_PROVIDER=tcp
+    [ -z "${SOAK:-}" ] || conform ofi "$mask" TOBI_OFI_PROVIDER=tcp
     tree ofi "$mask" TOBI_OFI_PROVIDER=tcp TOBI_WORKERS=2 TOBI_NODES=2
   done
 else

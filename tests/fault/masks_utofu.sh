@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# soak: the contract once for each mask
 # The transport of the Tofu interconnects keeps the contract and runs UTS without each capability that TOBI_MASK names. The device is
 # emulated (tests/emulators/utofu).
 . "$(dirname "$0")/../harness.inc"

@@ -11,11 +11,11 @@ if ! unshare --pid --fork --mount-proc true 2> /dev/null; then
   finish
 fi
 # A process with a file as libfabric's provider shm makes it, alive until it is told otherwise.
-bash -c 'exec 3<> "/dev/shm/$$:$(id -u):77"; echo ready; exec sleep 60' > "$folder/holder" &
+bash -c 'exec 3<> "/dev/shm/$$:$(id -u):77"; echo ready; exec sleep $((10 * HANG_S))' > "$folder/holder" &
 holder=$!
 while [ ! -s "$folder/holder" ]; do sleep 0.05; done
 live=/dev/shm/$holder:$(id -u):77
-inside() { run 60 unshare --pid --fork --mount-proc env TOBI_WORKERS=2 TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER=shm "$bench" fib --n 20; }
+inside() { run unshare --pid --fork --mount-proc env TOBI_WORKERS=2 TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER=shm "$bench" fib --n 20; }
 inside
 all "a job in a namespace of its own runs, and leaves the file of a process outside" '[ $status -eq 0 ]' 'says 6765' '[ -e "$live" ]'
 kill "$holder"

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: computes, 29 s
 # The real deques, joins and scheduler over the simulated weak fabric: many seeds, every mode, both deques, 2 to 4 workers. A
 # run that is wrong, or hangs, is printed with what replays it. SEEDS (how many), FIRST_SEED, BUDGET (seconds) and MODES (of the
-# fabric; "weakest" is none) and DEQUES may be given; WHOLE is for longer. Each pair of mode and deque has LEAST runs however long these
+# fabric; "weakest" is none) and DEQUES may be given; SOAK=1 is for longer. Each pair of mode and deque has LEAST runs however long these
 # take: in six each program is met. In all but ordered-gets a get may read before an earlier get of its chain.
 . "$(dirname "$0")/../harness.inc"
-: "${SEEDS:=50}" "${FIRST_SEED:=1}" "${BUDGET:=${WHOLE:+15}}" "${LEAST:=$([ -n "${WHOLE:-}" ] && echo 24 || echo 6)}"
+: "${SEEDS:=50}" "${FIRST_SEED:=1}" "${BUDGET:=${SOAK:+15}}" "${LEAST:=$([ -n "${SOAK:-}" ] && echo 24 || echo 6)}"
 : "${DEQUES:=steal_word the}" "${MODES:=weakest manual manual-amo depth1 nochain manual,depth1,nochain inorder clog=50}"
 [ "$LEAST" -le $((3 * SEEDS)) ] || LEAST=$((3 * SEEDS))
 exec 2>/dev/null  # where bash would announce each run that was killed
@@ -21,7 +22,7 @@ programs=("btc --depth 2 --iter 400" "btc --depth 16 --iter 1" "nqueens --n 10" 
 one() {  # seed, mode, workers, deque, program
   local replay="TOBI_TRANSPORT=sim TOBI_SIM=$2 TOBI_SIM_SEED=$1 TOBI_DEQUE=$4"
   # shellcheck disable=SC2086 # words
-  run 20 $replay "$bench" $5 --workers "$3" --verify --json
+  run $replay "$bench" $5 --workers "$3" --verify --json
   runs=$((runs + 1))
   [ $status -eq 0 ] && silent && says "\"verified\":true\|\"result\":$nodes,\"verified\":null" && return 0
   not_ok "seed $1: $replay tobi-bench $5 --workers $3 --verify ended with status $status"
@@ -50,9 +51,9 @@ done
 for mode in "" manual nochain,depth1; do
   for deque in steal_word the; do
     # Each mode once, each deque more than once; all pairs in a soak.
-    case $deque:$mode in the: | steal_word:manual | the:nochain*) [ "$SEEDS" -gt 50 ] || continue ;; the:*) [ -n "${WHOLE:-}" ] || continue ;; esac
+    case $deque:$mode in the: | steal_word:manual | the:nochain*) [ "$SEEDS" -gt 50 ] || continue ;; the:*) [ -n "${SOAK:-}" ] || continue ;; esac
     [ "$deque$mode" = steal_word ] || [ "$deque$mode" = steal_wordmanual ] && filter='*' || filter='-*two_round_trips'
-    run 100 TOBI_TRANSPORT=sim TOBI_SIM=$mode TOBI_DEQUE=$deque "$BIN/../tests/task_job_test" --gtest_filter="$filter"
+    run TOBI_TRANSPORT=sim TOBI_SIM=$mode TOBI_DEQUE=$deque "$BIN/../tests/task_job_test" --gtest_filter="$filter"
     all "the runtime's tests pass over sim (${mode:-no mode}) with $deque" '[ $status -eq 0 ]' 'says "^\[  PASSED  \] [1-9]"'
   done
 done

@@ -8,7 +8,7 @@ for transport in shm ofi; do
     skip "a full stack over $transport: it cannot be used here"
     continue
   fi
-  run 60 TOBI_WORKERS=2 TOBI_TRANSPORT=$transport TOBI_STACK_SIZE=64K "$bench" uts --tree T3
+  run TOBI_WORKERS=2 TOBI_TRANSPORT=$transport TOBI_STACK_SIZE=64K "$bench" uts --tree T3
   all "a full stack over $transport is explained" '[ $status -eq 1 ]' 'complains "the stack of the nested tasks is full.*TOBI_STACK_SIZE"'
 done
 finish

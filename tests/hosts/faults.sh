@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# soak: three hosts that are namespaces, which only root can make; real timeouts of networks
 # A part of a job on several hosts is lost: a worker, or all processes of a host. The job ends on all hosts and leaves nothing. Where a
 # worker of the same host is left, it says who is gone; else the launcher does (srun with -K). What has happened is printed as rows of
-# the table in tests/hosts/README.md. WHOLE: each host, and a process per host that forks.
+# the table in tests/hosts/README.md. In a soak: each host, and a process per host that forks.
 . "$(dirname "$0")/../harness.inc"
 . tests/hosts/hosts.inc
 inside 3
@@ -13,8 +14,8 @@ forks="env TOBI_WORKERS=2 srun -K --mpi=pmix -N 3 --ntasks-per-node=1"
 long="$bench uts --tree T1XL"
 . tests/hosts/losses.inc
 
-for launcher in "$mpirun" "$srun" ${WHOLE:+"$forks"}; do
-  for n in ${WHOLE:+1 3} 5; do
+for launcher in "$mpirun" "$srun" ${SOAK:+"$forks"}; do
+  for n in ${SOAK:+1 3} 5; do
     [ "$launcher" != "$forks" ] || n=$((n / 2))
     launch $launcher
     kill -KILL "$(rank $n)"
@@ -23,7 +24,7 @@ for launcher in "$mpirun" "$srun" ${WHOLE:+"$forks"}; do
       *) ends "SIGKILL of rank $n" "$launcher" 20 "^tobi: rank $n on h$((n / 2 + 1)) is gone" ;;
     esac
   done
-  for host in h2 ${WHOLE:+h1 h3}; do
+  for host in h2 ${SOAK:+h1 h3}; do
     launch $launcher
     kill -KILL $(ranks $host)
     ends "SIGKILL of all processes of $host" "$launcher" 20 "$host: task.* Killed\|on node $host exited on signal 9"

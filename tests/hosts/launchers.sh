@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Jobs of several hosts by their launchers: Slurm's srun, Open MPI's mpirun, MPICH's mpiexec. WHOLE: every program of tobi-bench, by
+# soak: three hosts that are namespaces, which only root can make, and their daemons
+# Jobs of several hosts by their launchers: Slurm's srun, Open MPI's mpirun, MPICH's mpiexec. In a soak: every program of tobi-bench, by
 # srun and mpirun.
 . "$(dirname "$0")/../harness.inc"
 . tests/hosts/hosts.inc
@@ -17,7 +18,7 @@ one_message() { [ "$(cat "$out" "$err" | grep -c '^tobi: ')" -eq 1 ]; }
 right() {  # WORDS WORKERS COMMAND...: a job with the right result and no complaint
   local words=$1 workers=$2
   shift 2
-  run 60 "$@"
+  run "$@"
   all "$words" '[ $status -eq 0 ]' "says \" $workers workers (.*\(ofi\|mpi\)\"" 'says yes' 'lines 3' '! complains "^tobi: "'
 }
 
@@ -25,21 +26,21 @@ right() {  # WORDS WORKERS COMMAND...: a job with the right result and no compla
 right "srun, a process per host that forks its workers" 6 TOBI_WORKERS=2 $per_node $trees
 right "srun, a process per worker" 6 $per_worker $trees
 right "srun over tcp" 6 "$tcp" $per_worker $trees
-run 60 TOBI_WORKERS=2 TOBI_STATS=1 $per_node $trees
+run TOBI_WORKERS=2 TOBI_STATS=1 $per_node $trees
 all "continuations move between the hosts" '[ $status -eq 0 ]' '[ "$(awk "/steals, successful/ {print \$NF}" "$err")" -gt 0 ]'
 right "srun in another folder" 6 $per_worker --chdir=/var/tmp $trees
 # Slurm lets a fence of PMIx that asks for no values pass at once, unless it is told otherwise.
 fences="$BIN/../tests/fences"
 for launcher in "$per_node" "$per_worker" "$mpirun" "mpiexec.mpich -hosts h1,h2,h3 -n 3"; do
-  run 60 $launcher "$fences"
+  run $launcher "$fences"
   all "nobody leaves a fence before all have come: $launcher" 'says "^[36] ranks, 60 of 60 fences held"' '! complains "^ran for"'
 done
-run 60 srun -N 3 "$bench" fib
+run srun -N 3 "$bench" fib
 all "srun without --mpi=pmix is one error" '[ $status -eq 2 ]' '! says result' 'complains "srun without --mpi=pmix started this program"'
-run 60 srun --mpi=pmix -N 2 "$BIN/tobi-perf" get --size 8,64 --iters 200
+run srun --mpi=pmix -N 2 "$BIN/tobi-perf" get --size 8,64 --iters 200
 all "srun -N 2 tobi-perf get measures between two hosts, and names both" '[ $status -eq 0 ]' 'says "rank 0 on h1.*, rank 1 on h2"' \
   '[ "$(grep -c "^get  *ofi " "$out")" -eq 2 ]' silent
-run 120 srun --mpi=pmix -N 2 "$BIN/tobi-conform" ofi --rule put-integrity --rule get-integrity
+run srun --mpi=pmix -N 2 "$BIN/tobi-conform" ofi --rule put-integrity --rule get-integrity
 all "and tobi-conform asks its rules" '[ $status -eq 0 ]' '[ "$(grep -c ^pass "$out")" -eq 2 ]' '! says "^fail"'
 cat >"$folder/odd" <<SCRIPT
 #!/bin/bash
@@ -47,23 +48,23 @@ case \$(hostname) in h2) export TOBI_STACK_SIZE=1M ;; h3) ulimit -l 64 ;; esac
 exec "$BIN/tobi-info" --no-measure "\$@"
 SCRIPT
 chmod +x "$folder/odd"
-run 60 srun --mpi=pmix -N 3 "$BIN/tobi-info" --no-measure
+run srun --mpi=pmix -N 3 "$BIN/tobi-info" --no-measure
 all "tobi-info shows all hosts in one table, and that they are alike" '[ $status -eq 0 ]' silent '[ "$(grep -c "^  h[123] .*ranks [012] " "$out")" -eq 3 ]' \
   '[ "$(grep -c ^machine "$out")" -eq 1 ]' '! says differs'
-run 60 srun --mpi=pmix -N 3 "$folder/odd"
+run srun --mpi=pmix -N 3 "$folder/odd"
 all "and marks what differs, with its ranks and hosts" '[ $status -eq 0 ]' silent 'says "^  h2 .*differs from rank 0"' 'says "^  TOBI_STACK_SIZE"' \
   'says "rank 1 on h2: 1M"' 'says "ranks 0, 2 on h1 h3: 64M"' 'says "^  pages locked_limit_bytes"' 'says "rank 2 on h3: 65536"'
-run 60 $one_each "$BIN/tobi-info" --json
+run $one_each "$BIN/tobi-info" --json
 all "and so under mpirun, where MPI is not opened twice" '[ $status -eq 0 ]' silent '[ "$(grep -c "\"kind\":\"host\"" "$out")" -eq 3 ]'
 
 # --- mpirun of Open MPI ---
 right "mpirun, a process per worker" 6 $mpirun $trees
 right "mpirun, a process per host that forks its workers" 6 $one_each -x TOBI_WORKERS=2 --bind-to none $trees
 right "mpirun over tcp" 6 $mpirun -x "$tcp" $trees
-run 60 $mpirun -x TOBI_TRANSPORT=mpi $trees
+run $mpirun -x TOBI_TRANSPORT=mpi $trees
 all "Open MPI has no windows over TCP, and says so once" '[ $status -eq 2 ]' one_message \
   'complains "on h1: this MPI library cannot make a dynamic window"'
-run 60 TOBI_STATS=1 $one_each $trees
+run TOBI_STATS=1 $one_each $trees
 all "without -x mpirun gives no setting to other hosts" '[ $status -eq 0 ]' 'says yes' '! complains statistics'
 right "mpirun with another folder on each host" 6 mpirun.openmpi -n 1 --host h1 --wdir /tmp $trees : -n 1 --host h2 --wdir / $trees : \
   -n 1 --host h3 --wdir /var $trees
@@ -72,7 +73,7 @@ right "mpirun with another folder on each host" 6 mpirun.openmpi -n 1 --host h1 
 ends_right() {  # WORDS COMMAND...
   local words=$1
   shift
-  run 60 "$@"
+  run "$@"
   all "$words" '! complains "^ran for"' 'says " 6 workers (.*\(ofi\|mpi\)"' 'says yes' \
     '[ $status -eq 0 ] || complains "^tobi: rank 0: the job is over and its results are whole, but MPI_Finalize\|^\[mpiexec@"'
 }
@@ -81,28 +82,28 @@ ends_right "mpiexec over MPI" $mpiexec -genv TOBI_TRANSPORT mpi $trees
 ends_right "mpiexec over tcp" $mpiexec -genv TOBI_OFI_PROVIDER 'tcp;ofi_rxm' $trees
 
 # --- a host that does not start ---
-if [ -n "${WHOLE:-}" ]; then
-  run 40 srun --mpi=pmix -N 3 --ntasks-per-node=1 bash -c "[ \$(hostname) != h2 ] || exit 1; exec $trees"
+if [ -n "${SOAK:-}" ]; then
+  run srun --mpi=pmix -N 3 --ntasks-per-node=1 bash -c "[ \$(hostname) != h2 ] || exit 1; exec $trees"
   all "srun without -K waits where a host does not start, and the others say so" 'complains "^tobi: .*not all of the 3 processes"' \
     '[ "$(grep -c "^tobi: " "$err")" -eq 1 ]'
-  run 40 srun -K --mpi=pmix -N 3 --ntasks-per-node=1 bash -c "[ \$(hostname) != h2 ] || exit 1; exec $trees"
+  run srun -K --mpi=pmix -N 3 --ntasks-per-node=1 bash -c "[ \$(hostname) != h2 ] || exit 1; exec $trees"
   all "with -K the job ends" '[ $status -ne 0 ]' '! complains "^ran for"'
 fi
 
 # --- hosts that are not alike ---
-run 60 mpirun.openmpi -n 1 --host h1 $bench fib : -n 1 --host h2 env TOBI_DEQUE=the $bench fib
+run mpirun.openmpi -n 1 --host h1 $bench fib : -n 1 --host h2 env TOBI_DEQUE=the $bench fib
 all "a setting of one host alone is refused, and both hosts are named" '[ $status -eq 2 ]' one_message \
   'complains "TOBI_DEQUE is the on rank 1 on h2, and on rank 0 on h1 it is"'
 head -c 20 /dev/zero | cat <(printf '\4\0\0\0\24\0\0\0\3\0\0\0GNU\0') - >"$folder/id"
 objcopy --update-section .note.gnu.build-id="$folder/id" "$bench" "$folder/other-build"
 on h2 mount --bind "$folder/other-build" "$bench"
-run 60 $per_node $trees
+run $per_node $trees
 all "another build at the same place of one host is refused, and both are named" '[ $status -ne 0 ]' '! says yes' one_message \
   'complains "rank [1-9] on h2 runs another program than rank 0 on h1"'
 on h2 umount "$bench"
 mkdir "$folder/lib"
 cp -L "$(ldd "$bench" | awk '/libhwloc/ {print $3}')" "$folder/lib/"
-run 60 mpirun.openmpi -n 1 --host h1 $trees : -n 1 --host h2 -x LD_LIBRARY_PATH="$folder/lib" $trees
+run mpirun.openmpi -n 1 --host h1 $trees : -n 1 --host h2 -x LD_LIBRARY_PATH="$folder/lib" $trees
 all "a library at another place on one host is refused, and both are named" '[ $status -eq 2 ]' '! says yes' one_message \
   'complains "libhwloc.*rank 0 on h1.*rank 1 on h2"'
 for host in $(hosts); do
@@ -120,7 +121,7 @@ fib --n 24
 cilksort --n 60000 --cutoff 2000
 lcs --n 2048 --c 128
 END
-  [ -z "${WHOLE:-}" ] || cat <<END
+  [ -z "${SOAK:-}" ] || cat <<END
 nqueens --n 9
 btc --depth 12
 pfor --n 256 --m 1
@@ -135,8 +136,8 @@ pagerank --scale 8 --iterations 3
 END
 }
 while read -r program; do
-  for launcher in "env TOBI_WORKERS=2 $per_node" "$mpirun" ${WHOLE:+"$per_worker"}; do
-    run 180 $launcher "$bench" $program --verify
+  for launcher in "env TOBI_WORKERS=2 $per_node" "$mpirun" ${SOAK:+"$per_worker"}; do
+    run $launcher "$bench" $program --verify
     all "${program%% *}: ${launcher##*[ /]TOBI_WORKERS=2 }" '[ $status -eq 0 ]' 'says yes' '! complains "^tobi: "'
   done
 done < <(programs)

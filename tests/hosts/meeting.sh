@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# soak: three hosts that are namespaces, which only root can make
 # Processes that meet between hosts without a launcher, by TOBI_LISTEN and TOBI_CONNECT: programs, tobi-perf, tobi-conform. All hosts
-# have the same cores here, so nobody is bound to one. WHOLE: also what takes 30 s to be given up.
+# have the same cores here, so nobody is bound to one. In a soak: also what takes 30 s to be given up.
 . "$(dirname "$0")/../harness.inc"
 . tests/hosts/hosts.inc
 inside 3 --no-slurm
 clean
 said=$folder/said  # by the one that listens: $said.out and $said.err
 begin() {  # HOST COMMAND...: the one that listens
-  on "$1" env TOBI_PIN=none timeout 40 "${@:2}" >"$said.out" 2>"$said.err" </dev/null &
+  on "$1" timeout -k 10 "$HANG_S" env TOBI_PIN=none "${@:2}" >"$said.out" 2>"$said.err" </dev/null &
   listener=$!
 }
 join() {  # HOST COMMAND...
   local host=$1
   shift
-  run 60 nsenter --all --target "$(init "$host")" env TOBI_PIN=none "$@"
+  run nsenter --all --target "$(init "$host")" env TOBI_PIN=none "$@"
 }
 await() { wait $listener; listened=$?; }
 meet() { begin h1 $1 --listen; join h2 $2 --connect h1; await; }  # LISTENER CONNECTOR, with arguments
@@ -89,7 +90,7 @@ join h2 "$BIN/tobi-perf" get --connect nosuch
 all "so is a host that is not known" '[ $status -eq 2 ]' 'complains "the host nosuch is not known"'
 join h2 "$BIN/tobi-perf" get --connect h1:0x
 all "and a place that is none" '[ $status -eq 2 ]' 'complains "h1:0x is not HOST or HOST:PORT"'
-if [ -n "${WHOLE:-}" ]; then
+if [ -n "${SOAK:-}" ]; then
   join h2 "$BIN/tobi-perf" get --connect h1:4
   all "and where nobody listens, after 30 s" '[ $status -ne 0 ]' 'complains "nobody listens on h1, TCP port 4 (Connection refused); start the other"'
 fi

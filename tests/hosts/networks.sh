@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# soak: three hosts that are namespaces, which only root can make; real timeouts of networks
 # A host is lost to the others though nobody has killed a process there: its link is down, for two seconds and for good, its processes
 # are stopped, its power is gone. What passes is waited for, and the result is right. What does not ends the job on all hosts, also where
-# the launcher tells nobody (srun without -K). A host may be silent for 5 s here. WHOLE: each host, and the sort.
+# the launcher tells nobody (srun without -K). A host may be silent for 5 s here. In a soak: each host, and the sort.
 . "$(dirname "$0")/../harness.inc"
 . tests/hosts/hosts.inc
 . tests/hosts/losses.inc
@@ -32,7 +33,7 @@ goes_on() {  # WORDS
 }
 for launcher in "$srun" "$mpirun"; do
   name=${launcher%%[ .]*}
-  for program in "uts --tree T1L --verify" ${WHOLE:+"cilksort --n 10000000 --verify"}; do
+  for program in "uts --tree T1L --verify" ${SOAK:+"cilksort --n 10000000 --verify"}; do
     long="$bench $program"
     launch $(on_hosts "$launcher" "h1 h2 h3")
     cut_link h2
@@ -41,7 +42,7 @@ for launcher in "$srun" "$mpirun"; do
     goes_on "$name: ${program%% *}, link of h2 down for 2 s"
   done
   long="$bench uts --tree T1L --verify --repeat 2"
-  for n in 2 ${WHOLE:+0 3}; do
+  for n in 2 ${SOAK:+0 3}; do
     launch $(on_hosts "$launcher" "h1 h2 h3")
     for _ in $(seq 50); do
       stopped=$(rank "$n")
@@ -64,7 +65,7 @@ for launcher in "$srun" "$mpirun"; do
     kill -KILL $(ranks h2)
     ends "SIGKILL of all processes of h2" "srun without -K" 20 "$(lost h2 "is lost: its processes have ended")\|: cannot reach rank [23] on h2 \|^srun: error: h2: task"
   fi
-  for host in h2 ${WHOLE:+h1 h3}; do
+  for host in h2 ${SOAK:+h1 h3}; do
     launch $(on_hosts "$launcher" "h1 h2 h3")
     cut_link $host
     ends "link of $host down for good" "$name" 40 "$(lost $host "has been silent for 5 s")"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# FAULTS random faults (20; make check-hosts: 200) of jobs on three hosts: which launcher, which program, when, to whom and what is by
+# soak: three hosts that are namespaces, which only root can make; as many faults as there is time for
+# FAULTS random faults (20; make soak: 200) of jobs on three hosts: which launcher, which program, when, to whom and what is by
 # SEED, which is printed. What passes (a link down for a moment, a process stopped for one) is waited for, and the result is right. What
 # does not ends the job on all hosts, says why at most once, and leaves nothing. Neither hangs.
 . "$(dirname "$0")/../harness.inc"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: sleeps, 24 s
 # Processes of a launcher that have different environments: what must be one for all is rank 0's, and a rank that says
 # otherwise is named before anything is harmed.
 . "$(dirname "$0")/../harness.inc"
@@ -19,7 +20,7 @@ two() {  # settings of rank 0, of rank 1, the program
   at0=$1 at1=$2
   shift 2
   # shellcheck disable=SC2086
-  run 30 mpirun.openmpi --allow-run-as-root --oversubscribe -x MARK -n 1 env $at0 "$@" : -n 1 env $at1 "$@"
+  run mpirun.openmpi --allow-run-as-root --oversubscribe -x MARK -n 1 env $at0 "$@" : -n 1 env $at1 "$@"
 }
 one_message() { [ "$(grep -c '^tobi: ' "$err")" -eq 1 ]; }
 host=$(hostname)
@@ -69,7 +70,7 @@ for name in $given; do
   all "$name=$value on rank 1 alone is an error that names it, both ranks and both values" '[ $status -eq 2 ]' '! says result' one_message \
     'complains "$name is $value on rank 1 on $host, and on rank 0 on $host it is .*, the default; all ranks need the same"'
 done
-run 30 mpirun.openmpi --allow-run-as-root --oversubscribe -x MARK -n 9 $fib : -n 1 env TOBI_SCHED=child_full $fib : -n 2 env TOBI_DEQUE=the $fib
+run mpirun.openmpi --allow-run-as-root --oversubscribe -x MARK -n 9 $fib : -n 1 env TOBI_SCHED=child_full $fib : -n 2 env TOBI_DEQUE=the $fib
 all "of twelve processes the first that says otherwise is named" '[ $status -eq 2 ]' '! says result' one_message \
   'complains "TOBI_SCHED is child_full on rank 9 on $host, and on rank 0 on $host it is .*, the default"'
 two TOBI_STACK_SIZE=64M TOBI_STACK_SIZE=32M $trees

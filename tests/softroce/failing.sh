@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# soak: minutes of emulation; the same calls fail in unit/verbs_faults_test
 # Calls of libibverbs that fail, as on a device that has no more of something: in each worker, and in one of them. A job then goes on
 # and is right, or it ends with a sentence; it is not killed by a signal and does not hang. See tests/fault/failing_fabric.sh. With
 # FAIL_UP_TO (1) above 1 so many calls of more functions, 3 at most.
@@ -12,7 +13,7 @@ if [ "${1:-}" != --inside ]; then
     not_ok "tests/fault/failing_fabric.cc can be built"
     finish
   fi
-  run_in_guest $((300 + 400 * up_to))
+  run_in_guest
 fi
 begin=$SECONDS
 export TOBI_TRANSPORT=verbs
@@ -20,7 +21,7 @@ job=("$BIN/tobi-bench" fib --n 20 --workers 3 --verify)
 # once [NAME=VALUE...]: 0 if the job did what it may; else $why says what it did.
 once() {
   local status=0
-  timeout -s KILL 60 env "$@" LD_PRELOAD=build/softroce/failing.so "${job[@]}" >$log 2>$log.err </dev/null || status=$?
+  limited env "$@" LD_PRELOAD=build/softroce/failing.so "${job[@]}" >$log 2>$log.err </dev/null || status=$?
   why="status $status: $(tail -n 2 $log.err | tr '\n' ' ')"
   ended=$status
   if [ $status -eq 0 ]; then grep -q ' yes$' $log; return; fi

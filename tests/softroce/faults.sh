@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# soak: cables and timers run on in real time while the emulated processors do not
 # The verbs transport when something goes wrong: workers that die or stop, a cable that is cut, memory that is gone, and
 # settings that cannot be. However it goes, a job ends, soon, with a message that names the rank, the device or the setting.
 #
@@ -22,7 +23,7 @@ if [ "${1:-}" != --inside ]; then
       not_ok "no device is an error that says so" "$said"
     fi
   fi
-  run_in_guest 900
+  run_in_guest
 fi
 begin=$SECONDS
 export TOBI_TRANSPORT=verbs
@@ -35,7 +36,7 @@ ends_badly_within() {
   local from status=0
   from=$(now_ms)
   # shellcheck disable=SC2016 # the inner shell's
-  timeout 40 tail -f -s 0.05 --pid=$first /dev/null || { kill -KILL $first; took=for-ever; return 1; }
+  limited tail -f -s 0.05 --pid=$first /dev/null || { kill -KILL $first; took=for-ever; return 1; }
   took=$(($(now_ms) - from))
   wait $first || status=$?
   [ $status -ne 0 ] && [ "$took" -le "$1" ]

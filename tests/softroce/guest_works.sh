@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# soak: the guest itself, which softroce/smoke.sh uses
 # The Soft-RoCE guest itself: two devices that are active, messages that really cross the cable, exit status and output that
 # arrive as they were, and no QEMU left behind however a run ends. What other tests run in the guest rests on this.
 . "$(dirname "$0")/../harness.inc"
@@ -50,7 +51,7 @@ echo 'to standard error' >&2
 head -c 300000 /dev/zero | tr '\0' x
 exit 7
 END_INSIDE
-FROM_OUTSIDE="two  words; 'quoted'" "$guest" --timeout 240 -- "$(cat "$folder/inside")" >"$folder/all" 2>"$err"
+FROM_OUTSIDE="two  words; 'quoted'" "$guest" --timeout "$HANG_S" -- "$(cat "$folder/inside")" >"$folder/all" 2>"$err"
 status=$?
 # The long line of x is apart: a failure shows the rest.
 tr -d x <"$folder/all" >"$folder/devices"

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# soak: minutes of emulation; softroce/smoke.sh has some of it
 # The verbs transport between two devices on one cable: the whole of the contract, programs with known answers, and what
 # tobi-perf prints. Then libfabric's verbs provider over the same cable. RUNS (1) says how often the tree is counted: one of a
 # million nodes, whose number the machine outside finds in a moment, and a smaller one where nothing else is to be seen. In a soak
-# both are T1, four times as large. WHOLE: every program with both deques, every
+# both are T1, four times as large. In a soak: every program with both deques, every
 # measurement, the contract among four and not two, and over libfabric too.
 . "${BASH_SOURCE%/*}/inside.inc"
 if [ "${1:-}" != --inside ]; then
@@ -12,14 +13,14 @@ if [ "${1:-}" != --inside ]; then
   nodes_of() { "$BIN/tobi-bench" $1 --serial --json | sed -n 's/.*"result":\([0-9]*\).*/\1/p'; }
   NODES=$(nodes_of "$TREE") && FEWER=$(nodes_of "$SMALL") && export NODES FEWER
   [ "${NODES:-0}" -gt 500000 ] && [ "${FEWER:-0}" -gt 100000 ] || { not_ok "the elision counts the trees"; finish; }
-  run_in_guest 1200
+  run_in_guest
 fi
 begin=$SECONDS
 
 packets() { cat /sys/class/net/veth0/statistics/tx_packets; }
 conforms() {  # NAME TRANSPORT [OPTIONS...]
   local status=0
-  timeout 200 "$BIN/tobi-conform" "${@:2}" >$log 2>&1 || status=$?
+  limited "$BIN/tobi-conform" "${@:2}" >$log 2>&1 || status=$?
   sed -n "s/^pass /ok - $1: /p; s/^fail /not ok - $1: /p; s/^skip /skip - $1: /p" $log | relay
   rule "$1: tobi-conform passes" [ $status -eq 0 ]
 }
@@ -30,18 +31,18 @@ counted() { run "$BIN/tobi-bench" $TREE --workers 4 --json && says "\"result\":$
 small() { run "$BIN/tobi-bench" $SMALL --workers 4 --json && says "\"result\":$FEWER,"; }
 
 export TOBI_TRANSPORT=verbs
-[ -n "${WHOLE:-}" ] && ranks=4 || ranks=2  # of the contract's two minutes there most go to four sharing two processors
+[ -n "${SOAK:-}" ] && ranks=4 || ranks=2  # of the contract's two minutes there most go to four sharing two processors
 conforms verbs verbs --ranks $ranks
 for TOBI_DEQUE in steal_word the; do
   export TOBI_DEQUE
   before=$(packets)
   for i in $(seq "${RUNS:-1}"); do
-    [ -n "${WHOLE:-}" ] || [ $TOBI_DEQUE = steal_word ] && tree=counted || tree=small
+    [ -n "${SOAK:-}" ] || [ $TOBI_DEQUE = steal_word ] && tree=counted || tree=small
     TOBI_NODES=2 rule "verbs, $TOBI_DEQUE: UTS, 4 workers on 2 nodes, run $i" $tree
   done
   rule "verbs, $TOBI_DEQUE: its messages cross the cable" [ $(($(packets) - before)) -ge 40 ]
   for program in "fib --n 27" "btc" "nqueens --n 10"; do
-    [ $TOBI_DEQUE = steal_word ] || { [ -n "${WHOLE:-}" ] && [ "$program" != "nqueens --n 10" ]; } || continue
+    [ $TOBI_DEQUE = steal_word ] || { [ -n "${SOAK:-}" ] && [ "$program" != "nqueens --n 10" ]; } || continue
     # shellcheck disable=SC2086 # words
     TOBI_NODES=2 rule "verbs, $TOBI_DEQUE: $program" verified $program --workers 4
   done
@@ -72,7 +73,7 @@ rule "verbs: a leaf that never polls stops no thief" leaf
 
 # The guest has little memory that may be locked.
 export TOBI_NODES=2 TOBI_BLOCK_SIZE=4K TOBI_CACHE_SIZE=1M
-for scheme in steal_retentive plb_hier ${WHOLE:+steal_all steal plb_central fork_join}; do
+for scheme in steal_retentive plb_hier ${SOAK:+steal_all steal plb_central fork_join}; do
   rule "verbs: hf by $scheme" verified hf --atoms 8 --tile 4 --iterations 2 --scheme $scheme --workers 4
   rule "verbs: tce by $scheme" verified tce --blocks 8,6,3,7 --inner 4,5,4,4 --tile 4 --iterations 2 --scheme $scheme --workers 4
 done
@@ -85,16 +86,16 @@ unset TOBI_NODES TOBI_BLOCK_SIZE TOBI_CACHE_SIZE
 row() { run "$BIN/tobi-perf" "$@" && [ "$(grep -c '"median' $log)" -ge "$rows" ]; }
 rows=2
 operations=("get --size 8" amo-faa "bw --size 64K -w 2")
-[ -n "${WHOLE:-}" ] || operations=("get --size 8")
+[ -n "${SOAK:-}" ] || operations=("get --size 8")
 for operation in "${operations[@]}"; do
   # shellcheck disable=SC2086 # words
   rule "tobi-perf ${operation%% *} over verbs beside libibverbs' own calls" row $operation --raw --json -n 100 --transport verbs
 done
 rows=2  # one a deque
-[ -z "${WHOLE:-}" ] || rule "tobi-perf steal over verbs" row steal --json -n 100 --transport verbs
+[ -z "${SOAK:-}" ] || rule "tobi-perf steal over verbs" row steal --json -n 100 --transport verbs
 
 export TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='verbs;ofi_rxm' TOBI_OFI_DOMAIN=rxe0,rxe1
-[ -z "${WHOLE:-}" ] || conforms 'verbs;ofi_rxm' ofi --ranks 2  # one a device; four take four times as long
+[ -z "${SOAK:-}" ] || conforms 'verbs;ofi_rxm' ofi --ranks 2  # one a device; four take four times as long
 TOBI_NODES=2 rule 'verbs;ofi_rxm: UTS, 4 workers on 2 nodes' small
 before=$(packets)
 rule 'verbs;ofi_rxm: a thousand READs' run "$BIN/tobi-perf" get --size 8 -n 1000 --transport ofi

@@ -43,7 +43,7 @@ made    = $(if $(filter-out FORCE,$?)$(call differs,$(2),$(file <$(record))),$(s
 
 # What the optional parts are: build/config.mk, which make makes where it is missing (see tools/make/configure). What installs
 # packages first starts another make afterwards.
-ifneq ($(filter-out demo check check-aarch64 check-hosts cluster-shell soak bench new-transport docs manual dist deb clean help,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out demo check flaky soak check-aarch64 cluster-shell bench new-transport docs manual dist deb clean help,$(or $(MAKECMDGOALS),all)),)
 build/config.mk: tools/make/configure $(wildcard transports/*/module.mk)
 	$(Q)CXX=$(CXX) tools/make/configure
 include build/config.mk
@@ -58,7 +58,7 @@ include arch/module.mk alloc/module.mk bootstrap/module.mk transports/module.mk 
 lib_objects := $(call objects,$(lib_units)) $(OUT)/obj/alloc/jemalloc.o
 
 .SECONDARY:
-.PHONY: all demo check check-aarch64 check-hosts cluster-shell soak bench new-transport install clean help programs libraries tests FORCE
+.PHONY: all demo check flaky soak check-aarch64 cluster-shell bench new-transport install clean help programs libraries tests FORCE
 all: $(joined_objects) libraries programs
 libraries: $(LIB) $(SO) $(mpi_plugins)
 programs: $(tool_programs) $(example_programs) $(perf_plugins)
@@ -82,9 +82,9 @@ again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$$(np
 demo:
 	$(Q)tools/make/packages demo && $(again) $(OUT)/bin/tobi-bench
 	$(Q)$(OUT)/bin/tobi-bench uts --tree T1L --verify --efficiency --progress
-check soak check-hosts cluster-shell:
+check soak flaky cluster-shell:
 	$(Q)tools/make/packages check && rm -f build/config.mk && $(again) all tests
-	$(Q)OUT=$(OUT) MAKE="$(MAKE)" CXX=$(CXX) $(if $(filter cluster-shell,$@),tests/hosts/site $(or $(HOSTS),3),tools/make/check $(filter-out check,$@))
+	$(Q)OUT=$(OUT) MAKE="$(MAKE)" CXX=$(CXX) $(if $(filter cluster-shell,$@),tests/hosts/site $(or $(HOSTS),3),tools/make/check $@)
 check-aarch64:
 	$(Q)tools/make/packages check && mkdir -p $(OUT)/bin && OUT=$(OUT) MAKE="$(MAKE)" tests/aarch64/runtime
 bench:
@@ -109,10 +109,10 @@ install: all install-manual install-completion
 clean: ; $(Q)rm -rf build
 help:
 	@echo 'make            build the libraries, tools and examples        make demo     install packages, build, run a tree of 102 million tasks'
-	@echo 'make check      install packages, run every test (FAST=1: quick ones; WHOLE=1: all)   make bench    run the measurements (nothing is asserted)'
-	@echo 'make soak       the tests with many seeds and repetitions, for hours           make check-aarch64    the runtime for AArch64, emulated'
-	@echo 'make check-hosts   jobs of several hosts, all programs and faults        make cluster-shell HOSTS=3    a shell that reaches three hosts'
-	@echo 'make install    to PREFIX=$(PREFIX), libraries to LIBDIR, under DESTDIR   make clean    remove build/'
+	@echo 'make check      install packages, run the gate (ONLY=pattern: tests by name; QUICK=1: those under five seconds)'
+	@echo 'make soak       every test, with more rows and random seeds (MINUTES=n, ONLY=pattern)    make flaky    each test RUNS=4 times, idle and loaded'
+	@echo 'make bench      run the measurements (nothing is asserted)      make check-aarch64    the runtime for AArch64, emulated'
+	@echo 'make install    to PREFIX=$(PREFIX), libraries to LIBDIR, under DESTDIR   make clean    remove build/    make cluster-shell HOSTS=3    a shell that reaches hosts'
 	@echo 'make docs       install pandoc and doxygen, make the man pages, an HTML site and the reference of the headers   make new-transport NAME=x    begin a port'
 	@echo 'make dist       a source tarball                               make deb      Debian packages of it, in build/deb'
 	@echo 'MODE=release|debug|asan|tsan   CXX=compiler   V=1 shows the commands'

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: beside, 10 s
 # The change of the stack protector's canary, for this machine and for AArch64 (emulated by qemu-user), where it is one word for all
 # threads.
 . "$(dirname "$0")/../harness.inc"
@@ -9,12 +10,12 @@ one() {  # NAME COMPILER EMULATOR FLAGS
     not_ok "$1: builds"
     return
   fi
-  run 60 $3 "$folder/t"
+  run $3 "$folder/t"
   sed "s/^ok - /ok - $1: /; s/^not ok - /not ok - $1: /" "$out" | relay
   all "$1: it comes to its end, and has said something" '[ $status -eq 0 ]' '[ -s "$out" ]'
 }
 native=$($CXX -dumpmachine | cut -d- -f1)
-for flags in -O0 -O2; do
+for flags in ${SOAK:+-O0} -O2; do
   one "$native $flags" "$CXX" "" "$flags"
   if command -v aarch64-linux-gnu-g++ >/dev/null && command -v qemu-aarch64-static >/dev/null; then
     one "aarch64 $flags" aarch64-linux-gnu-g++ "qemu-aarch64-static -L /usr/aarch64-linux-gnu" "$flags"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: beside, 8 s
 # The context switch, for this machine and for AArch64 (emulated by qemu-user: a result about instructions, not about time).
 . "$(dirname "$0")/../harness.inc"
 one() {  # NAME COMPILER ARCH EMULATOR FLAGS
@@ -7,7 +8,7 @@ one() {  # NAME COMPILER ARCH EMULATOR FLAGS
     not_ok "$1: builds"
     return
   fi
-  run 60 $4 "$folder/t"
+  run $4 "$folder/t"
   sed "s/^ok - /ok - $1: /; s/^not ok - /not ok - $1: /" "$out" | relay
   all "$1: it comes to its end, and has said something" '[ $status -eq 0 ]' '[ -s "$out" ]'
 }
@@ -26,7 +27,7 @@ ulimit -c 0
 guarded() {  # PROTECTION: $status of the context switch in pages that are guarded
   aarch64-linux-gnu-g++ -std=c++20 -O2 -Wall -Wextra -Werror -mbranch-protection="$1" -Wl,-z,force-bti -nostartfiles -I"$ROOT" -I"$ROOT/libcore/include" -o "$folder/t" \
     tests/aarch64/{context.cc,start.S} arch/aarch64/context.S bootstrap/signed_code.cc 2>"$err" || { status=building; return; }
-  run 60 qemu-aarch64-static -cpu max -L /usr/aarch64-linux-gnu "$folder/t"
+  run qemu-aarch64-static -cpu max -L /usr/aarch64-linux-gnu "$folder/t"
 }
 if command -v aarch64-linux-gnu-g++ >/dev/null && command -v qemu-aarch64-static >/dev/null; then
   guarded none

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: beside, 5 s
 # Completion for bash offers what the tools take: each option, program and value that their --help names, and no other. What --help
 # says is read here in another way, and the comparison is first tried on lists that differ.
 . "$(dirname "$0")/../harness.inc"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: beside, 29 s
 # The examples in the comments of the public headers are programs: each is compiled with these headers alone, runs as a job of one
 # node and of two and with the checks of the debug mode, and prints what it says. The main names have one each. The search is first
 # tried on headers whose examples are broken.
@@ -46,9 +47,9 @@ extract() {
 # wrong PROGRAM: what its compiler complains of, or what its jobs print in place of what it says.
 wrong() {
   local how
-  $CXX -std=c++20 -O1 -Wall -Wextra -Wconversion -Wshadow -Werror -Ilibcore/include "$1.cc" -o "$1" "$BIN/../lib/libtobi.a" -lhwloc -lpthread -ldl 2>&1 || return
-  for how in TOBI_WORKERS=2 'TOBI_WORKERS=4 TOBI_NODES=2' 'TOBI_WORKERS=2 TOBI_DEBUG_MIGRATE=1 TOBI_DEBUG_GLOBAL=1'; do
-    env $how timeout 120 "$1" >"$1.out" 2>&1 </dev/null || echo "$how: status $?"
+  $CXX -std=c++20 -O0 -Wall -Wextra -Wconversion -Wshadow -Werror -Ilibcore/include "$1.cc" -o "$1" "$BIN/../lib/libtobi.a" -lhwloc -lpthread -ldl 2>&1 || return
+  for how in ${SOAK:+TOBI_WORKERS=2} 'TOBI_WORKERS=4 TOBI_NODES=2' 'TOBI_WORKERS=2 TOBI_DEBUG_MIGRATE=1 TOBI_DEBUG_GLOBAL=1'; do
+    limited env $how "$1" >"$1.out" 2>&1 </dev/null || echo "$how: status $?"
     cmp -s "$1.out" "$1.prints" || { echo "$how:"; cat "$1.out"; }
   done
   rm -f "$1"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: beside, 7 s
 # The manual (tools/manual) says what is so: every setting with its values, default and scope, every option of every tool, the
 # messages of the rules for tasks; its programs build and run, its commands succeed. Where pandoc is installed the pages are made
 # and man renders them; where Doxygen is, every public name is documented. `make docs` installs both, make check does not. Each
@@ -74,7 +75,7 @@ for block in "$folder"/block.*; do
   programs=$((programs + 1))
   $CXX -std=c++20 -Wall -Wextra -Werror -Ilibcore/include -x c++ "$block" -x none -o "$folder/program" "$OUT/lib/libtobi.a" -lhwloc -lpthread -ldl >"$folder/log" 2>&1
   expected=$(sed -n 's|.*// prints ||p' "$block")
-  got=$(TOBI_WORKERS=2 timeout 60 "$folder/program" 2>>"$folder/log")
+  got=$(TOBI_WORKERS=2 limited "$folder/program" 2>>"$folder/log")
   nothing "program $programs of tobi(7) builds without a warning and prints what it says" "$([ -n "$expected" ] && [ "$got" = "$expected" ] || { echo "$got"; cat "$folder/log"; })"
   rm -f "$folder/program"
 done
@@ -86,7 +87,7 @@ for page in $sources; do
   for block in "$folder"/block.*; do
     [ -e "$block" ] || continue
     nothing "$(basename "$page" .md): the commands of an example succeed" \
-      "$(cd "$folder/here" && PATH=$BIN:$PATH timeout 120 bash -e "$block" >"$folder/log" 2>&1 </dev/null || { cat "$block"; tail -n 5 "$folder/log"; })"
+      "$(cd "$folder/here" && PATH=$BIN:$PATH limited bash -e "$block" >"$folder/log" 2>&1 </dev/null || { cat "$block"; tail -n 5 "$folder/log"; })"
   done
 done
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: beside, 11 s
 # README.md says what is so: its list of tools is complete, its programs run, and each rule for tasks is told as it says. The
 # table of transports in transports/README.md is complete too. Each comparison is first tried on a table with a row too many and
 # one too few, so that one that finds nothing is noticed.
@@ -32,9 +33,9 @@ its() {
   build "$folder/program"
   nothing "the program of '$1' builds without a warning" "$([ -x "$folder/program" ] || cat "$folder/log")"
   for nodes in 1 2; do
-    nothing "and prints $2 on $nodes of two workers each" "$(got=$(TOBI_WORKERS=$((2 * nodes)) TOBI_NODES=$nodes timeout 120 "$folder/program" 2>&1); [ "$got" = "$2" ] || echo "$got")"
+    nothing "and prints $2 on $nodes of two workers each" "$(got=$(TOBI_WORKERS=$((2 * nodes)) TOBI_NODES=$nodes limited "$folder/program" 2>&1); [ "$got" = "$2" ] || echo "$got")"
   done
-  [ -z "${3:-}" ] || nothing "and with TOBI_DEBUG_MIGRATE=1 and $3 it prints $4" "$(got=$(TOBI_WORKERS=2 TOBI_DEBUG_MIGRATE=1 timeout 60 "$folder/program" "$3" 2>&1); [ "$got" = "$4" ] || echo "$got")"
+  [ -z "${3:-}" ] || nothing "and with TOBI_DEBUG_MIGRATE=1 and $3 it prints $4" "$(got=$(TOBI_WORKERS=2 TOBI_DEBUG_MIGRATE=1 limited "$folder/program" "$3" 2>&1); [ "$got" = "$4" ] || echo "$got")"
   rm -f "$folder/program"
 }
 its 'A program' 102334155 20 6765
@@ -48,11 +49,11 @@ while IFS= read -r line; do
   rules=$((rules + 1))
   number=${line%%.*} text=$(sed -nE 's/.* `([^`]*)`$/\1/p' <<<"$line")
   migrate=$(grep -c '\\\* `' <<<"$line") global=$(grep -c '† `' <<<"$line")
-  said=$(TOBI_WORKERS=2 TOBI_DEBUG_MIGRATE=$migrate TOBI_DEBUG_GLOBAL=$global timeout 60 "$folder/wrong" "$number" 2>&1); status=$?
+  said=$(TOBI_WORKERS=2 TOBI_DEBUG_MIGRATE=$migrate TOBI_DEBUG_GLOBAL=$global limited "$folder/wrong" "$number" 2>&1); status=$?
   nothing "rule $number is told as it says" "$(
     [ -n "$text" ] && grep -qF -- "$text" <<<"$said" || echo "$said"
     case $status in 0) grep -q 'tobi: warning' <<<"$said" || echo "it ended well" ;; 1 | 2) ;; *) echo "status $status" ;; esac)"
 done < <(section 'Rules for tasks' | grep -E '^[0-9]+\. ')
 nothing "there are 17 rules, and a right program is told of none" "$([ "$rules" -eq 17 ] || echo "$rules"
-  said=$(TOBI_WORKERS=2 TOBI_DEBUG_MIGRATE=1 TOBI_DEBUG_GLOBAL=1 timeout 60 "$folder/wrong" 0 2>&1); [ $? -eq 0 ] && [ -z "$said" ] || echo "$said")"
+  said=$(TOBI_WORKERS=2 TOBI_DEBUG_MIGRATE=1 TOBI_DEBUG_GLOBAL=1 limited "$folder/wrong" 0 2>&1); [ $? -eq 0 ] && [ -z "$said" ] || echo "$said")"
 finish

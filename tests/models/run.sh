@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: beside, 21 s
 # Checks each Promela model with Spin over all interleavings; and, so that a model that proves nothing is noticed, a mutant of each,
-# in which one step of the protocol is left out, which must fail. Two are checked at a time. The mutants are for WHOLE: what
-# they check is the models. So are those with more than ten million states, but for the steal word's.
+# in which one step of the protocol is left out, which must fail. Two are checked at a time. The mutants are for a soak: what
+# they check is the models. So are those with more than ten million states.
 . "$(dirname "$0")/../harness.inc"
 if ! command -v spin >/dev/null; then skip "models: spin is not installed (package spin)"; finish; fi
 work=$folder/models
 mkdir "$work"
 started=0
 later() {  # what it says is shown at the end, in the order of the list
-  [ "$1" = expect_right ] || [ -n "${WHOLE:-}" ] || return 0
+  [ "$1" = expect_right ] || [ -n "${SOAK:-}" ] || return 0
   while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
   started=$((started + 1))
   "$@" >"$work/$(printf '%02d' $started).said" 2>&1 &
@@ -37,7 +38,7 @@ expect_wrong() {  # NAME FILE SED-EXPRESSION: the mutant must differ, and fail
 }
 
 m=$ROOT/tests/models
-later expect_right steal_word "$m/steal_word.pml"
+! in_soak || later expect_right steal_word "$m/steal_word.pml"
 later expect_wrong steal_word-without-acknowledgement "$m/steal_word.pml" 's/(ack\[AT(win, top\[win\] - i)\] == top\[win\] - i); i++/i++/'
 later expect_wrong steal_word-without-second-look "$m/steal_word.pml" 's/^ *e_cell = entry_cell\[AT(w, t)\];$//'
 later expect_wrong steal_word-without-tag-and-claim "$m/steal_word.pml" 's/:: top\[w\] == t \&\& split\[w\] == s \&\& tag\[w\] == g -> top/:: true -> top/'
@@ -49,7 +50,7 @@ later expect_wrong steal_word-forgets-what-is-left "$m/steal_word.pml" 's/:: SHO
 later expect_wrong steal_word-goes-on-with-the-oldest "$m/steal_word.pml" 's/YOUNGEST(NEAR) > YOUNGEST(FAR)/YOUNGEST(NEAR) < YOUNGEST(FAR)/;s/YOUNGEST(FAR) > YOUNGEST(NEAR)/YOUNGEST(FAR) < YOUNGEST(NEAR)/'
 later expect_wrong steal_word-moves-beside-younger-ones "$m/steal_word.pml" 's/shown == depth \&\& SHOWN(FAR) == 0 \&\&/shown == depth \&\& SHOWN(FAR) < RING \&\&/'
 defines=
-[ -z "${WHOLE:-}" ] || later expect_right attendant "$m/attendant.pml"
+[ -z "${SOAK:-}" ] || later expect_right attendant "$m/attendant.pml"
 later expect_wrong attendant-without-fence "$m/attendant.pml" 's/^ *heavy_fence();  .\* of hold_back.*$//'
 later expect_wrong attendant-believes-bottom "$m/attendant.pml" 's/:: now < until -> until = now .*$/:: false -> skip/'
 later expect_wrong attendant-believes-slots "$m/attendant.pml" 's/ \&\& lies_at\[slot\[held\]\] >= line//'
@@ -77,7 +78,7 @@ later expect_wrong ready_word-read-before-the-claim "$m/ready_word.pml" 's/:: se
 later expect_wrong ready_word-freed-before-the-copy "$m/ready_word.pml" 's/^  t = cell\[c\];$/  t = cell[c]; cell[c] = NONE;/;s/t = 0; cell\[c\] = NONE; left/t = 0; left/'
 later expect_wrong ready_word-fills-what-is-full "$m/ready_word.pml" 's/:: word\[1\] == NONE \&\& cell\[0\] == NONE -> fill/:: cell[0] == NONE -> fill/;s/assert(word\[a\] == NONE); //'
 defines="-DCOMPLETIONS=0 -DLOOKS=0"
-[ -z "${WHOLE:-}" ] || later expect_right standstill "$m/standstill.pml"
+[ -z "${SOAK:-}" ] || later expect_right standstill "$m/standstill.pml"
 later expect_wrong standstill-one-round "$m/standstill.pml" 's/read_all(sum2, diff2, ok);/sum2 = sum1; diff2 = diff1;/'
 later expect_wrong standstill-without-counters "$m/standstill.pml" 's/sum1 == sum2 \&\& diff2 == 0/sum1 == sum2/'
 later expect_wrong standstill-counts-before-it-leaves "$m/standstill.pml" 's/:: state\[me\] % 2 == 0 -> state\[me\]++/:: false -> skip/'

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# soak: makes a Debian to install into, from the network
 # Debian's packages: built, looked at by lintian, installed in a fresh Debian and used there. The fresh one is a tree that debootstrap
 # makes, in namespaces of its own, so that nothing stays mounted; it takes root and a mirror. DEBS=FOLDER tries packages that are there.
 set -u

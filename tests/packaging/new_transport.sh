@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# `make new-transport`: a port is laid down in a copy of the tree and taken away again, and bad names are refused. WHOLE: it is built,
+# lane: beside, 5 s
+# `make new-transport`: a port is laid down in a copy of the tree and taken away again, and bad names are refused. In a soak: it is built,
 # tobi-conform says what to write next, and says the next thing as each is written.
 . "$(dirname "$0")/../harness.inc"
 tree=$folder/tree
@@ -43,12 +44,12 @@ all "a second time it is refused" '[ $status -ne 0 ]' 'complains "transports/pro
 write() { sed -i "/probe_transport::$1(/{:body;/}/!{N;b body};s/status::[a-z]*;/status::$2;/}" transports/probe/*.cc; }
 next_is() {  # RULE WORDS: that rule fails, and says what to write; those before pass, those behind are not asked
   "$MAKE" --no-print-directory -j2 OUT="$OUT" "$OUT/bin/tobi-conform" >"$out" 2>"$err" || { not_ok "it builds for $1"; return; }
-  run 100 "$OUT/bin/tobi-conform" probe --ranks 2
+  run "$OUT/bin/tobi-conform" probe --ranks 2
   local words=$2
   all "tobi-conform probe fails at $1, and says what to write" '[ $status -eq 1 ]' "says \"^fail $1: rank 0: .*; next: .*$words\"" \
     '[ "$(grep -c ^fail "$out")" -eq 1 ]' "says \"^  $1 *wrong: \"" 'says "^  notices *missing: "'
 }
-if [ -n "${WHOLE:-}" ]; then
+if [ -n "${SOAK:-}" ]; then
   mkdir -p "$OUT" && cp -a "$ROOT/$OUT"/{obj,made,lib} "$OUT/" && cp -a "$ROOT/build/config.mk" build/
   next_is address 'connect() takes those of all'
   write connect ok

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: beside, 7 s
 # What is compiled again, and what is not: an object follows its source, its headers, its flags and the configuration it reads.
 . "$(dirname "$0")/../harness.inc"
 made() { "$MAKE" -C "$ROOT" --no-print-directory OUT="$folder/made" "$@" "$folder/made/obj/alloc/joined.o" "$folder/made/obj/bootstrap/neighbours.o" 2>&1 | grep '^  CXX' | grep -o 'obj/[a-z/]*\.o' | sort | tr '\n' ' '; }

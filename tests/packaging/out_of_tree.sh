@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: beside, 6 s
 # Installs to a temporary prefix and builds an example there as a user would: with pkg-config, and with CMake.
 . "$(dirname "$0")/../harness.inc"
 prefix=$folder/prefix

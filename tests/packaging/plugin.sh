@@ -51,7 +51,7 @@ $CXX -shared "$folder/plugin.o" -o "$folder/shared.so" -L"$lib" -ltobi -Wl,-rpat
 $CXX -shared "$folder/plugin.o" -o "$folder/static.so" "$lib/libtobi.a" -Wl,-z,defs -lhwloc -lpthread -ldl -lm >"$out" 2>&1; verdict $? "with libtobi.a"
 for with in shared static; do
   for workers in 1 2; do
-    got=$(TOBI_WORKERS=$workers timeout 60 "$folder/host" "$folder/$with.so" 2>"$out")
+    got=$(TOBI_WORKERS=$workers limited "$folder/host" "$folder/$with.so" 2>"$out")
     [ "$got" = "$workers workers: 75025 100000 1" ]; verdict $? "$with: a host without Tobiuo runs it, $workers workers"
   done
 done
@@ -87,10 +87,10 @@ int main(int argc, char** argv) {
 }
 END
 { $CXX $flags "$folder/opens.cc" -o "$folder/opens" -L"$lib" -ltobi -ldl -Wl,-rpath,"$lib" && $CXX $flags -shared "$folder/late.cc" -o "$folder/late.so" -L"$lib" -ltobi; } >"$out" 2>&1; verdict $? "a program that opens a plugin later builds"
-got=$(TOBI_WORKERS=3 timeout 60 "$folder/opens" "$folder/late.so" -1 2>"$out")
+got=$(TOBI_WORKERS=3 limited "$folder/opens" "$folder/late.so" -1 2>"$out")
 [ "$got" = "0 wrong" ]; verdict $? "a plugin that is opened later at one address everywhere runs"
 for rank in 0 1 2; do
-  TOBI_WORKERS=3 timeout 60 "$folder/opens" "$folder/late.so" $rank >/dev/null 2>"$out"; status=$?
+  TOBI_WORKERS=3 limited "$folder/opens" "$folder/late.so" $rank >/dev/null 2>"$out"; status=$?
   [ $status = 2 ] && grep -q "root task is in late.so, which is at address .* on this rank and at .* on rank 0; .*before tobi::runtime" "$out"; verdict $? "one that lies elsewhere on rank $rank is refused by its name"
 done
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: beside, 12 s
 # The language standard is the user's: neither pkg-config nor CMake chooses one that the user has not, and the headers compile
-# without a word in each that there is, for large and over-aligned closures too.
+# without a word in each that there is, for large and over-aligned closures too. In a soak: clang++ too, and each standard.
 . "$(dirname "$0")/../harness.inc"
 prefix=$folder/prefix
 $MAKE -C "$ROOT" --no-print-directory install PREFIX="$prefix" >"$out" 2>&1; verdict $? "make install"
@@ -40,11 +41,11 @@ int main() {
 }
 END
 compilers=$CXX
-if command -v clang++ >/dev/null; then compilers="$CXX clang++"; else skip "clang++: not installed"; fi
+if ! in_soak; then :; elif command -v clang++ >/dev/null; then compilers="$CXX clang++"; else skip "clang++: not installed"; fi
 for compiler in $compilers; do
-  for standard in c++20 gnu++20 c++2b gnu++2b; do
+  for standard in c++20 ${SOAK:+gnu++20 c++2b} gnu++2b; do
     $compiler -std=$standard -O2 -Wall -Wextra -Wconversion -Wshadow -Werror "$folder/program.cc" -o "$folder/program" $(pkg-config --cflags --libs tobi) -Wl,-rpath,"$prefix/lib" >"$out" 2>&1 &&
-      [ ! -s "$out" ] && TOBI_WORKERS=2 timeout 60 "$folder/program" >>"$out" 2>&1
+      [ ! -s "$out" ] && TOBI_WORKERS=2 limited "$folder/program" >>"$out" 2>&1
     verdict $? "$compiler -std=$standard compiles without a word, and runs"
     $compiler -std=$standard -DTOBI_ELIDE -O1 -Wall -Wextra -Wconversion -Wshadow -Werror -fsyntax-only $(pkg-config --cflags tobi) "$folder/program.cc" >"$out" 2>&1 && [ ! -s "$out" ]
     verdict $? "$compiler -std=$standard, the serial elision: compiles without a word"
@@ -63,12 +64,12 @@ END
 cmake_builds() {  # NAME OPTION...
   rm -rf "$folder/build"
   cmake -S "$folder/cmake" -B "$folder/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$CXX" "${@:2}" >"$out" 2>&1 && cmake --build "$folder/build" >>"$out" 2>&1 &&
-    TOBI_WORKERS=2 timeout 60 "$folder/build/program" >>"$out" 2>&1
+    TOBI_WORKERS=2 limited "$folder/build/program" >>"$out" 2>&1
   verdict $? "CMake: $1"
 }
 if command -v cmake >/dev/null; then
   cmake_builds "a project that names no standard gets one that serves"
-  cmake_builds "a project's CMAKE_CXX_STANDARD stays" -DCMAKE_CXX_STANDARD=23 -DCMAKE_CXX_FLAGS=-DWANTED
+  ! in_soak || cmake_builds "a project's CMAKE_CXX_STANDARD stays" -DCMAKE_CXX_STANDARD=23 -DCMAKE_CXX_FLAGS=-DWANTED
   cmake_builds "a -std among the flags stays" "-DCMAKE_CXX_FLAGS=-std=c++2b -DWANTED"
 else
   skip "cmake: not installed"

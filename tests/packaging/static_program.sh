@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# lane: beside, 6 s
 # A program that is linked statically as a whole, by what pkg-config --static and CMake name: hwloc's own libraries among it.
 # Where one of these has no static library (libudev has none in Debian), one without devices stands in for it.
 . "$(dirname "$0")/../harness.inc"
@@ -34,7 +35,7 @@ done
 for how in -static -static-pie; do
   pie=; [ "$how" = -static ] || pie=-fPIE
   $CXX -std=c++20 -O2 $pie $how "$ROOT/tools/examples/fib.cc" -o "$folder/fib" $(pkg-config --static --cflags --libs tobi) -L"$folder/stand-in" >"$out" 2>&1; verdict $? "$how: builds"
-  [ "$(timeout 60 "$folder/fib" 20 2>>"$out")" = 6765 ]; verdict $? "$how: runs"
+  [ "$(limited "$folder/fib" 20 2>>"$out")" = 6765 ]; verdict $? "$how: runs"
   ! ldd "$folder/fib" >/dev/null 2>&1 || ldd "$folder/fib" 2>&1 | grep -q 'statically linked'; verdict $? "$how: needs no shared library"
 done
 
@@ -47,7 +48,7 @@ add_executable(fib fib.cc)
 target_link_libraries(fib tobi::tobi_static)
 END
   cmake -S "$folder/cmake" -B "$folder/cmake/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$CXX" "-DCMAKE_EXE_LINKER_FLAGS=-static -L$folder/stand-in" >"$out" 2>&1 &&
-    cmake --build "$folder/cmake/build" >>"$out" 2>&1 && [ "$(timeout 60 "$folder/cmake/build/fib" 20 2>>"$out")" = 6765 ]
+    cmake --build "$folder/cmake/build" >>"$out" 2>&1 && [ "$(limited "$folder/cmake/build/fib" 20 2>>"$out")" = 6765 ]
   verdict $? "CMake, -static: builds and runs"
 else
   skip "cmake: not installed"

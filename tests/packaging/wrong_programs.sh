@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What the compiler says of programs that cannot be right: the first error of each is one sentence in the user's words. WHOLE:
+# lane: beside, 15 s
+# What the compiler says of programs that cannot be right: the first error of each is one sentence in the user's words. In a soak:
 # what clang++ says of them, too.
 . "$(dirname "$0")/../harness.inc"
 compilers=$CXX
-if [ -z "${WHOLE:-}" ]; then :; elif command -v clang++ >/dev/null; then compilers="$CXX clang++"; else skip "clang++: not installed"; fi
+if [ -z "${SOAK:-}" ]; then :; elif command -v clang++ >/dev/null; then compilers="$CXX clang++"; else skip "clang++: not installed"; fi
 
 # says SENTENCE RULE STANDARD: the program on standard input does not compile, and that is the first error; it is the only one, but
 # for what is said of a program that has no C++20.

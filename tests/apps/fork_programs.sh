@@ -70,10 +70,12 @@ program() {  # writes one
 built() {  # compiler and flags, then the name of the program
   run "${@:2}" -std=gnu++20 -w -I"$ROOT" -I"$ROOT/libcore/include" "$folder/program.cc" -o "$folder/$1" $lib
 }
-ways=("$CXX -O0" "$CXX -O2" "$CXX -Os -fno-omit-frame-pointer")
+ways=("$CXX -O0" "$CXX -O2")
+! in_soak || ways+=("$CXX -Os -fno-omit-frame-pointer")
 grep -qw avx2 /proc/cpuinfo && ways+=("$CXX -O3 -mavx2")
 if command -v clang++ >/dev/null; then
-  ways+=("clang++ -O0" "clang++ -O2")
+  ways+=("clang++ -O2")
+  ! in_soak || ways+=("clang++ -O0")
   [ "$programs" -eq 1 ] || ways+=("clang++ -O1 -mavx2" "clang++ -Os")
 else
   skip "clang++: not installed"

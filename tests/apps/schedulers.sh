@@ -30,7 +30,7 @@ right() {
 
 for sched in $schedulers; do
   for deque in steal_word the; do
-    for workers in 1 2 8; do
+    for workers in ${SOAK:+1} 2 8; do
       in_soak || [ $deque = steal_word ] || [ $workers = 2 ] || continue
       right $sched $deque '' $workers 196418 fib --n 27
       right $sched $deque '' $workers 55987 btc --depth 6 --iter 3

@@ -7,7 +7,7 @@
 # take: in six each program is met. In all but ordered-gets a get may read before an earlier get of its chain.
 . "$(dirname "$0")/../harness.inc"
 : "${SEEDS:=50}" "${FIRST_SEED:=1}" "${BUDGET:=${SOAK:+15}}" "${LEAST:=$([ -n "${SOAK:-}" ] && echo 24 || echo 6)}"
-: "${DEQUES:=steal_word the}" "${MODES:=weakest manual manual-amo depth1 nochain manual,depth1,nochain inorder clog=50}"
+: "${DEQUES:=steal_word the}" "${MODES:=weakest manual-amo manual,depth1,nochain clog=50${SOAK:+ manual depth1 nochain inorder}}"
 [ "$LEAST" -le $((3 * SEEDS)) ] || LEAST=$((3 * SEEDS))
 exec 2>/dev/null  # where bash would announce each run that was killed
 runs=0 stopped=

@@ -49,6 +49,7 @@ for library in openmpi mpich; do
     run TOBI_NODES=2 TOBI_TRANSPORT=mpi TOBI_AMO_SERVER=worker $launcher -n 4 "$bench" $program --verify
     all "$library: $program with a worker of each node for atomics" '[ $status -eq 0 ]' 'says yes' 'says "2 workers and 2 servers (shm+mpi"'
   done
+  [ $library = mpich ] || in_soak || continue  # the rest does not look at which library it is
   for scheme in steal_retentive ${SOAK:+plb_hier steal_all steal plb_central fork_join}; do
     for program in "hf --atoms 12 --tile 6 --iterations 3" "tce --blocks 8,6,3,7 --inner 4,5,4,4 --tile 4 --iterations 2"; do
       run TOBI_NODES=2 TOBI_TRANSPORT=mpi $launcher -n 4 "$bench" $program --scheme $scheme --verify

@@ -23,9 +23,12 @@ shared_part queue::part() const noexcept {
 
 bool queue::has_room(std::uint64_t count) noexcept {
   if (head_ + count - reused_ <= capacity_) return true;
-  // Q2. Acquire: the copies lie before our writes into the same places.
-  const std::uint64_t tail = tail_now();
-  if (std::atomic_ref(words_.copied).load(std::memory_order_acquire) == tail) reused_ = tail;
+  // Q2. What is copied is read first, and what is claimed behind it: both only grow, and no more is copied than was
+  // claimed. So where they are equal all of it was copied at the first look, and nothing was claimed until the second.
+  // In the other order copies of later claims could stand in for those of an earlier one. Acquire: the copies lie
+  // before our writes into the same places, and the second look behind the first.
+  const std::uint64_t copied = std::atomic_ref(words_.copied).load(std::memory_order_acquire);
+  if (copied == tail_now()) reused_ = copied;
   return head_ + count - reused_ <= capacity_;
 }
 

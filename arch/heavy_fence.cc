@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "libcore/base/log.hpp"
+
 namespace tobi::arch {
 
 namespace {
@@ -25,7 +27,12 @@ std::string prepare_heavy_fence() {
 void heavy_fence() noexcept {
   // The caller's own side, also for ThreadSanitizer, which knows nothing of the system call.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  // The kernel may have no memory for the list of cores at this moment.
+  while (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0) {
+    if (errno == ENOMEM || errno == EINTR) continue;
+    base::fatal(std::string("the kernel has allowed membarrier and refuses it now (") + std::strerror(errno) +
+                "): a seccomp filter that comes later than tobi::runtime must allow it.");
+  }
 }
 
 }  // namespace tobi::arch

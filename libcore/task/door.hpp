@@ -5,13 +5,15 @@
 //
 // A lock whose owner pays two stores and a load. Dekker: the owner stores `inside_` and loads `visited_`; the visitor
 // stores `visited_`, makes the owner's core pass a barrier (arch/heavy_fence.hpp), and loads `inside_`. At least one
-// sees the other. The visitor that sees the owner goes away at once; the owner that sees the visitor waits.
+// sees the other. The visitor that sees the owner goes away at once; the owner that sees the visitor waits. A worker
+// has an attendant, and each of its task collections has one: visitors come one at a time, by a lock among themselves.
 //
 // Between tasks the worker is inside. It steps out where it enters a task and where a call of the task returns, which
 // may be in another process than the call began in: each process has a door of its own, at the same address.
 #pragma once
 
 #include <atomic>
+#include <mutex>
 
 #include "arch/heavy_fence.hpp"
 
@@ -34,21 +36,27 @@ class door {
   /// Release: what was done inside is seen by the next visitor.
   void step_out(bool was_inside = false) noexcept { inside_.store(was_inside, std::memory_order_release); }
 
-  // --- the visitor: another thread of this process, one at a time ----------------------------------------
+  // --- a visitor: another thread of this process --------------------------------------------------------
+  /// Waits for other visitors. A visit waits for nobody, so there is no circle.
   [[nodiscard]] bool try_visit() noexcept {
+    visitors_.lock();
     visited_.store(true, std::memory_order_relaxed);
     arch::heavy_fence();
     if (!inside_.load(std::memory_order_acquire)) return true;
     end_visit();
     return false;
   }
-  void end_visit() noexcept { visited_.store(false, std::memory_order_release); }
+  void end_visit() noexcept {
+    visited_.store(false, std::memory_order_release);
+    visitors_.unlock();
+  }
 
  private:
   void wait_for_visitor() noexcept;
 
   std::atomic<bool> inside_{true};
   std::atomic<bool> visited_{false};
+  std::mutex visitors_;
 };
 
 /// Of this process.

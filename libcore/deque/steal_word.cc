@@ -132,7 +132,9 @@ std::uintptr_t* steal_word::bottom() const noexcept {
 // heavy fence between the two stands for both sides'. An entry below `bottom` as it is read last, with a frame at or
 // above the line, cannot be popped any more: a return to it that compared before the fence would have lowered `bottom`
 // first, and one that compares later finds the line. Frames below the line may have come and gone, and their slots mean
-// nothing. Where stores are not seen in order a fence more lies between `bottom` and the slots below it.
+// nothing. Where stores are not seen in order a fence more lies between `bottom` and the slots below it, and one behind
+// the slots: what is held may have been pushed since, and its frame is read next, by a thief too. Held, it stays as it
+// is.
 std::uintptr_t* steal_word::hold_back(std::uint64_t room) noexcept {
   const auto slot_now = [](std::uintptr_t& slot) { return std::atomic_ref(slot).load(std::memory_order_relaxed); };
   std::uintptr_t* until = bottom();
@@ -146,6 +148,9 @@ std::uintptr_t* steal_word::hold_back(std::uint64_t room) noexcept {
   if constexpr (!arch::stores_in_order) arch::heavy_fence();
   std::uintptr_t* held = split_;
   while (held < until && slot_now(*held) >= line) ++held;
+  if constexpr (!arch::stores_in_order) {
+    if (held != split_) arch::heavy_fence();
+  }
   return held;
 }
 

@@ -190,6 +190,13 @@ void on_parent_death(int) noexcept {
   parent_is_gone();
 }
 
+// The head ends by SIGNAL. Its children die of it, and on_child(), on another thread of this process, takes this status
+// and not theirs. What an earlier abort said stays.
+void ends_by(int signal) noexcept {
+  std::uint32_t none = 0;
+  page->aborting.compare_exchange_strong(none, 1 + 128 + static_cast<std::uint32_t>(signal), std::memory_order_acq_rel);
+}
+
 void on_polite(int signal) noexcept {
   if (own_member != 0) {
     kill(page->members()[0].pid.load(std::memory_order_acquire), signal);
@@ -198,6 +205,7 @@ void on_polite(int signal) noexcept {
   const std::uint32_t aborting = page->aborting.load(std::memory_order_acquire);
   page->head_leaves.store(1, std::memory_order_release);
   claim_report();
+  ends_by(signal);
   kill_children();
   if (aborting != 0) _exit(static_cast<int>(aborting - 1));
   tell_other_hosts(128 + signal);
@@ -212,6 +220,7 @@ void on_fatal(int signal, siginfo_t* info, void* context) noexcept {
   if (own_member == 0 && page->total > 1) {
     page->head_signal.store(signal, std::memory_order_release);
     if (claim_report()) say_killed(0, signal);
+    ends_by(signal);
     kill_children();
     tell_other_hosts(128 + signal);
   }

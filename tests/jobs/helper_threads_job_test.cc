@@ -45,6 +45,19 @@ TEST(helper_threads, are_not_bound_to_the_core_of_their_worker) {
   EXPECT_EQ(o.status, 0) << o.said;
 }
 
+// Rank 0's other threads may end the job too: with their signal's status, and not with that of the children that they
+// kill, which main's thread may see first.
+TEST(a_thread_of_rank_0, that_throws_ends_the_job_with_its_status) {
+  for (int i = 0; i < 50; ++i) {
+    const outcome o = in_job(3, {}, [](tobi::runtime& rt) {
+      if (rt.rank() == 0) std::thread([] { throw std::runtime_error("nobody catches this"); }).detach();
+      for (;;) pause();
+      return 0;
+    });
+    ASSERT_EQ(o.status, 128 + SIGABRT) << "run " << i << ": " << o.said;
+  }
+}
+
 // The kernel's parent-death signal means the thread that has forked the workers, not its process.
 TEST(helper_threads, may_make_the_job_and_end_before_it) {
   constexpr int right = 42;

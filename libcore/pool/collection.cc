@@ -183,23 +183,32 @@ void collection::begin() {
   if (thief_ != nullptr) thief_->reset_counts();
 }
 
+// WHAT() is the runtime's own work in process(), which the other ranks wait for: it is not left by std::bad_alloc.
+template <class What>
+static auto with_memory_or_end(What what) {
+  const base::memory_or_end now;
+  return what();
+}
+
 void collection::work() {
+  const auto takes_one = [this] { return with_memory_or_end([this] { return queue_->take(now_); }); };
+  const auto steals = [this] { return with_memory_or_end([this] { return thief_->steal(); }); };
   const std::uint64_t began = arch::now_ns();
   std::atomic_ref(words_->window.busy).store(1, std::memory_order_relaxed);
   if (attendant_ != nullptr) attendant_->task_begins();
-  queue_->share();
+  with_memory_or_end([this] { queue_->share(); });
   for (unsigned spins = 0;; on_.wait(spins++)) {
     if (on_.serves_only && how_.steals) {
-      while (end_->abandoned() && queue_->take(now_)) keep_executed(no_time);
+      while (end_->abandoned() && takes_one()) keep_executed(no_time);
       if (queue_->gives_away() && end_->passive(queue_->claimed())) break;
       continue;
     }
-    while (queue_->take(now_)) {
+    while (takes_one()) {
       spins = 0;
       keep_executed(end_->abandoned() ? no_time : execute());
     }
     if (queue_->empty() && end_->passive(queue_->claimed())) break;
-    if (thief_ != nullptr && !end_->abandoned() && thief_->steal()) {
+    if (thief_ != nullptr && !end_->abandoned() && steals()) {
       fences_.acquire(0);
       spins = 0;
     }

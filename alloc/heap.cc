@@ -36,8 +36,11 @@ struct extent_hooks_t {
 void* tobi_je_mallocx(std::size_t size, int flags);
 void tobi_je_dallocx(void* ptr, int flags);
 int tobi_je_mallctl(const char* name, void* oldp, std::size_t* oldlenp, void* newp, std::size_t newlen);
-// What it calls in place of mmap.
+// What it calls in place of mmap, and of what would read the site's MALLOC_CONF and /etc/malloc.conf.
 [[gnu::visibility("hidden")]] void* tobi_je_mmap(void* at, std::size_t bytes, int prot, int flags, int fd, off_t from);
+[[gnu::visibility("hidden")]] char* tobi_je_getenv(const char* name);
+[[gnu::visibility("hidden")]] char* tobi_je_secure_getenv(const char* name);
+[[gnu::visibility("hidden")]] ssize_t tobi_je_readlink(const char* path, char* into, std::size_t bytes);
 }
 
 namespace tobi::alloc {
@@ -126,6 +129,13 @@ void heap::deallocate(void* object) noexcept {
 }
 
 }  // namespace tobi::alloc
+
+char* tobi_je_getenv(const char*) { return nullptr; }
+char* tobi_je_secure_getenv(const char*) { return nullptr; }
+ssize_t tobi_je_readlink(const char*, char*, std::size_t) {
+  errno = ENOENT;
+  return -1;
+}
 
 // At its start jemalloc 5.3 tries out madvise on a page, and does not ask whether it has got the page.
 void* tobi_je_mmap(void* at, std::size_t bytes, int prot, int flags, int fd, off_t from) {

@@ -3,12 +3,13 @@ lib_sources += alloc/segment.cc alloc/heap.cc alloc/remote_objects.cc alloc/tsd.
 
 # jemalloc as part of Tobiuo: Debian's exports malloc and free, and a program that links Tobiuo must keep its own. So its
 # objects become one, in which only what alloc/heap.cc calls is visible, under our prefix. Its thread-local data becomes
-# ordinary data (alloc/tsd_by_offset.cc). Its constructor goes, which would come before that data can be found: the first call does the same.
+# ordinary data (alloc/tsd_by_offset.cc). It reads nothing from outside: MALLOC_CONF and /etc/malloc.conf are a site's, for programs
+# whose malloc is jemalloc. Its constructor goes, which would come before that data can be found: the first call does the same.
 JEMALLOC_ARCHIVE ?= $(shell pkg-config --variable=libdir jemalloc 2>/dev/null)/libjemalloc_pic.a
 # Where CXX is a cross compiler, CROSS is the prefix of its binutils, and BUILD_CXX compiles for this machine.
 BUILD_CXX ?= $(CXX)
 je_names  := mallocx dallocx mallctl
-je_shared := mmap pthread_atfork pthread_key_create pthread_setspecific
+je_shared := mmap pthread_atfork pthread_key_create pthread_setspecific getenv secure_getenv readlink
 je_made   := $(OUT)/obj/alloc/jemalloc
 
 $(OUT)/obj/alloc/tsd_by_offset: alloc/tsd_by_offset.cc

@@ -98,6 +98,9 @@ void segment::map() {
   };
   put(base_, first, 0);
   put(stack_, layout_.stack_bytes, first);
+  // A core file of shared memory has each page of it, also those that nobody has touched, and touches them. A debugger
+  // needs the stacks.
+  madvise(base_, first, MADV_DONTDUMP);
 }
 
 segment::~segment() {

@@ -60,6 +60,7 @@ status map_memory(const memory_name& name, int rank, std::string_view who, std::
   }
   close(fd);
   if (mapped == MAP_FAILED) return status::invalid;
+  madvise(mapped, name.bytes, MADV_DONTDUMP);  // a core file of one process is not to have all others' memory
   at = static_cast<std::byte*>(mapped);
   return status::ok;
 }

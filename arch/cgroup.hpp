@@ -4,10 +4,10 @@
 #pragma once
 
 #include <algorithm>
-#include <fstream>
 #include <string>
 #include <string_view>
 
+#include "libcore/base/plain_text.hpp"
 #include "libcore/base/text.hpp"
 
 namespace tobi::arch {
@@ -22,7 +22,7 @@ struct cgroup_files {
 /// innermost first. Folders that do not exist are for the visitor to notice: what it opens there does not open.
 template <class Visit>
 void visit_cgroup_levels(const cgroup_files& files, std::string_view controller, Visit visit) {
-  std::ifstream lines(files.membership);
+  base::file_in lines(files.membership);
   for (std::string line; std::getline(lines, line);) {
     // "4:memory:/a/b", or for version 2 "0::/a/b".
     const std::size_t first = line.find(':');

@@ -9,8 +9,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
-#include <fstream>
 #include <memory>
+
+#include "libcore/base/plain_text.hpp"
 
 namespace tobi::arch {
 
@@ -18,13 +19,14 @@ namespace {
 
 std::uint64_t read_number(const std::string& file, std::uint64_t otherwise) {
   std::uint64_t n = 0;
-  return std::ifstream(file) >> n ? n : otherwise;
+  return base::file_in(file) >> n ? n : otherwise;
 }
 
 // The kernel lists what is possible, with the choice in brackets: "always [madvise] never".
 std::string read_bracketed(const std::string& file) {
   std::string line;
-  std::getline(std::ifstream(file), line);
+  base::file_in in(file);
+  std::getline(in, line);
   const std::size_t open = line.find('[');
   const std::size_t close = line.find(']');
   if (open == std::string::npos || close == std::string::npos || close < open) return "";
@@ -68,7 +70,7 @@ std::vector<huge_pages> read_huge_pages(const std::string& folder) {
 
 // The number after NAME in a file of "name number" lines.
 std::uint64_t read_named(const std::string& file, const std::string& name, std::uint64_t otherwise) {
-  std::ifstream lines(file);
+  base::file_in lines(file);
   for (std::string line; std::getline(lines, line);) {
     if (line.compare(0, name.size(), name) != 0 || line.size() == name.size() || line[name.size()] != ' ') continue;
     unsigned long long n = 0;

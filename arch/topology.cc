@@ -11,6 +11,8 @@
 #include <cstring>
 #include <memory>
 
+#include "libcore/base/plain_text.hpp"
+
 namespace tobi::arch {
 
 namespace {
@@ -154,12 +156,12 @@ double cgroup_cpu_quota(const cgroup_files& files) {
     double period = 0;
     if (version == 2) {
       // "max 100000" or "200000 100000"; "max" does not read as a number.
-      std::ifstream both(folder + "/cpu.max");
+      base::file_in both(folder + "/cpu.max");
       both >> quota >> period;
     } else {
       // A quota of -1 for none.
-      std::ifstream(folder + "/cpu.cfs_quota_us") >> quota;
-      std::ifstream(folder + "/cpu.cfs_period_us") >> period;
+      base::file_in(folder + "/cpu.cfs_quota_us") >> quota;
+      base::file_in(folder + "/cpu.cfs_period_us") >> period;
     }
     if (quota > 0 && period > 0 && (smallest == 0 || quota / period < smallest)) smallest = quota / period;
   });

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -16,6 +15,7 @@
 #include "libcore/base/agreement.hpp"
 #include "libcore/base/digest.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/base/plain_text.hpp"
 
 namespace tobi::bootstrap {
 
@@ -57,7 +57,7 @@ std::string to_text(const news& n) {
 }
 news news_from(const std::string& text) {
   news n;
-  std::istringstream in(text);
+  base::text_in in(text);
   std::size_t bytes = 0;
   in >> n.good >> n.canary >> n.layout >> bytes;
   const std::size_t behind = text.find('\n') + 1;
@@ -70,12 +70,12 @@ client_card own_card(const exchange& launcher, int wanted, int cores) {
   client_card c;
   c.host = base::host_name();
   std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  base::file_in("/proc/sys/kernel/random/boot_id") >> boot;
   std::array<char, 64> processes{};
   if (readlink("/proc/self/ns/pid", processes.data(), processes.size() - 1) < 0) processes[0] = '\0';
   c.node = c.host + " " + boot + " " + processes.data();
   c.wanted = wanted;
-  c.cores = cores;
+  c.cores = launcher.may_fork() ? cores : 1;  // it would have no use for more
   c.pid = getpid();
   c.page_fd = offer_node_page(launcher.size());
   return c;
@@ -87,7 +87,7 @@ void meet_neighbours(plan& p, exchange& launcher) {
   for (int c = 0; c < p.clients(); ++c) {
     if (p.node[c] != here) continue;
     client_card card;
-    std::istringstream in(text_of(launcher.get(c, "card")));
+    base::text_in in(text_of(launcher.get(c, "card")));
     (void)read_card(in, card);
     if (p.neighbours.empty() && p.shared == nullptr) p.shared = map_node_page(card.pid, card.page_fd, p.clients());
     if (c != p.self) p.neighbours.push_back({c, card.pid});
@@ -165,7 +165,7 @@ plan plan_from(const std::string& text, int self) {
   plan p;
   p.self = self;
   p.first.push_back(0);
-  std::istringstream in(text);
+  base::text_in in(text);
   std::size_t node = 0;
   int clients = 0;
   int workers = 0;
@@ -194,7 +194,7 @@ plan agree(exchange& launcher, const layout& mine, int wanted, int cores, base::
   const std::string said = base::said_settings();
   launcher.put("card", bytes_of(card));
   if (self == 0) launcher.put("layout", bytes_of(own_layout));
-  std::istringstream all_cards(gather_by_rounds(launcher, card, "card"));
+  base::text_in all_cards(gather_by_rounds(launcher, card, "card"));
 
   std::string wrong;
   std::string told;  // the others have none

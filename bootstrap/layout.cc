@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "libcore/base/log.hpp"
+#include "libcore/base/plain_text.hpp"
 
 namespace tobi::bootstrap {
 
@@ -102,7 +103,7 @@ std::string layout::to_text() const {
 
 layout layout::from_text(const std::string& text) {
   layout l;
-  std::istringstream in(text);
+  base::text_in in(text);
   in >> std::hex >> l.thread_pointer >> l.page_bytes;
   for (object o; in >> o.address >> o.build_id && in.get() == ' ' && std::getline(in, o.name);) {
     if (o.build_id == "-") o.build_id.clear();

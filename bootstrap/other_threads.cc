@@ -15,6 +15,7 @@
 #include <string>
 
 #include "libcore/base/log.hpp"
+#include "libcore/base/plain_text.hpp"
 
 namespace tobi::bootstrap {
 
@@ -68,7 +69,7 @@ std::uintptr_t* end_of_mapping(std::uintptr_t address) {
 
 // A thread that blocks the signal cannot be stopped. One whose functions have no canaries is none the worse for it.
 bool takes_the_signal(const std::string& task) {
-  std::ifstream status("/proc/self/task/" + task + "/status");
+  base::file_in status("/proc/self/task/" + task + "/status");
   for (std::string line; std::getline(status, line);) {
     if (!line.starts_with("SigBlk:")) continue;
     const std::uint64_t blocked = std::strtoull(line.c_str() + line.find_first_of("0123456789abcdef", 7), nullptr, 16);

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "libcore/base/plain_text.hpp"
 #include "libcore/base/secret.hpp"
 
 namespace tobi::bootstrap::tcp {
@@ -37,7 +38,7 @@ bool say(const file& to, const half& what) {
 door::door(base::port_range range) : listener_(listen_on(range)), ours_(base::secret()), theirs_(base::secret()) {}
 
 std::string door::text() const {
-  std::ostringstream out;
+  base::text_out out;
   out << port_of(listener_) << ' ' << theirs_ << ' ' << ours_;
   for (const std::string& address : own_addresses()) out << ' ' << address;
   return out.str();
@@ -74,7 +75,7 @@ file door::hear(int fd) {
 }
 
 guest::guest(const std::string& text) {
-  std::istringstream in(text);
+  base::text_in in(text);
   in >> port_ >> ours_ >> theirs_;
   for (std::string address; ways_.size() < addresses_max && in >> address;) ways_.push_back({address});
 }

@@ -11,6 +11,7 @@
 #include "arch/pages.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/base/plain_text.hpp"
 #include "libcore/base/statistics.hpp"
 #include "libcore/base/text_line.hpp"
 #include "libcore/job/debug_info.hpp"
@@ -75,7 +76,8 @@ bool explain_fault(const void* address, const void* context) noexcept {
 }
 
 void print_real(std::string_view label, double value, int decimals, const std::string& unit) {
-  std::fprintf(stderr, "tobi:   %-28s %14.*f%s\n", std::string(label).c_str(), decimals, value, unit.c_str());
+  std::fprintf(stderr, "tobi:   %-28s %14s%s\n", std::string(label).c_str(), base::fixed(value, decimals).c_str(),
+               unit.c_str());
 }
 
 template <class Of, std::size_t N>
@@ -179,10 +181,11 @@ void print_statistics(const statistics& all, const std::vector<statistics>& each
   for (std::size_t rank = 0; rank < each.size(); ++rank) {
     if (std::find(servers.begin(), servers.end(), static_cast<int>(rank)) != servers.end()) continue;
     const statistics& one = each[rank];
-    std::fprintf(stderr, "tobi:   %6zu %12llu %12llu %10.3f %10.3f %12.1f %8llu *%10.3f\n", rank,
+    std::fprintf(stderr, "tobi:   %6zu %12llu %12llu %10s %10s %12s %8llu *%10s\n", rank,
                  static_cast<unsigned long long>(one.steals_ok), static_cast<unsigned long long>(one.steals_failed),
-                 one.steal_latency_ns() / 1000, one.copy_ns() / 1000, one.bytes_per_steal(),
-                 static_cast<unsigned long long>(one.outstanding_joins), one.outstanding_join_ns() / 1000);
+                 base::fixed(one.steal_latency_ns() / 1000, 3).c_str(), base::fixed(one.copy_ns() / 1000, 3).c_str(),
+                 base::fixed(one.bytes_per_steal(), 1).c_str(), static_cast<unsigned long long>(one.outstanding_joins),
+                 base::fixed(one.outstanding_join_ns() / 1000, 3).c_str());
   }
 }
 

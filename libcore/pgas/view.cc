@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "libcore/base/log.hpp"
+#include "libcore/base/plain_text.hpp"
 #include "libcore/base/settings.hpp"
 
 namespace tobi::pgas {
@@ -50,12 +51,12 @@ bool maps_again() noexcept {
 
 std::size_t kernel_map_limit(const std::string& file) {
   std::size_t limit = 0;
-  std::ifstream(file) >> limit;
+  base::file_in(file) >> limit;
   return limit;
 }
 
 std::size_t kernel_maps_in_use(const std::string& file) {
-  std::ifstream maps(file);
+  base::file_in maps(file);
   return static_cast<std::size_t>(
       std::count(std::istreambuf_iterator<char>(maps), std::istreambuf_iterator<char>(), '\n'));
 }

@@ -3,9 +3,9 @@
 
 #include <array>
 #include <charconv>
-#include <cinttypes>
 #include <cmath>
-#include <cstdio>
+
+#include "libcore/base/plain_text.hpp"
 
 namespace tobi::trace {
 
@@ -52,16 +52,14 @@ void quoted(std::string& text, std::string_view words) {
 }
 
 void rank_facts(std::string& text, int rank, const trace_rank& r) {
-  std::array<char, 128> clock{};
-  std::snprintf(clock.data(), clock.size(),
-                ",\"clock_offset_ns\":%" PRId64 ",\"clock_drift_ppm\":%.6f,\"clock_error_ns\":%" PRIu64,
-                r.clock.offset_ns(), r.clock.drift_ppm(), r.clock.error_ns());
   text.append("{\"rank\":");
   number(text, static_cast<std::uint64_t>(rank));
   field(text, "node", static_cast<std::uint64_t>(r.node));
   field(text, "events", r.events);
   field(text, "lost", r.lost);
-  text.append(clock.data());
+  text += ",\"clock_offset_ns\":" + std::to_string(r.clock.offset_ns());
+  text += ",\"clock_drift_ppm\":" + base::fixed(r.clock.drift_ppm(), 6);
+  text += ",\"clock_error_ns\":" + std::to_string(r.clock.error_ns());
   field(text, "steals_ok", r.totals.steals_ok);
   field(text, "steals_empty", r.totals.steals_empty);
   field(text, "steals_lost_race", r.totals.steals_lost_race);

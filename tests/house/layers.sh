@@ -76,6 +76,11 @@ vendor 'elfutils/' libcore/job/dwarf.cc
 
 standard='algorithm|array|bit|concepts|cstddef|cstdint|cstdlib|cstring|cxxabi.h|exception|functional|iterator|memory|optional|span|stdexcept|string|string_view|tuple|type_traits|typeinfo|utility|variant'
 nothing 'public headers include only the standard library' "$(sources libcore/include | xargs grep -nE '^#include <' | grep -vE "#include <($standard)>")"
+# foreign: streams of the library that read or write in whatever locale the program has.
+foreign() { grep -nE 'std::[io]?(string|f)stream|f?printf\(.*%[0-9.*]*[fge]' "$@" /dev/null | grep -v '^libcore/base/plain_text.hpp:\|^alloc/tsd_by_offset.cc:\|/raw_lane\|:[0-9]*: *//'; }
+printf 'std::istringstream in(text);\n' >"$folder/planted.cc"
+[ -n "$(foreign "$folder/planted.cc")" ] || not_ok 'a stream in the program'"'"'s locale is not seen'
+nothing 'text between machines is read and written in no locale (libcore/base/plain_text.hpp)' "$(foreign $(sources arch alloc bootstrap transports libcore))"
 for limit in Makefile:120 transports/transport.hpp:200; do
   file=${limit%:*}; lines=$(wc -l <"$file")
   nothing "$file has at most ${limit#*:} lines" "$([ "$lines" -le "${limit#*:}" ] || echo "$lines")"

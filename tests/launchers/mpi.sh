@@ -66,6 +66,8 @@ done
 if command -v mpiexec.mpich > /dev/null && [ -e "$BIN/../lib/libtobi-mpi-mpich.so" ]; then
   run TOBI_NODES=5 TOBI_TRANSPORT=sim mpiexec.mpich -n 10 "$bench" uts --tree T1 --verify
   all "MPICH's launcher: ten processes as five nodes" '[ $status -eq 0 ]' 'says "10 workers"' 'says yes'
+  run mpiexec.mpich -n 1 "$bench" fib --verify
+  all "one process of MPICH's launcher, which may not fork, is one worker" '[ $status -eq 0 ]' silent 'says "1 worker "' 'says yes'
   run mpiexec.mpich -n 3 "$bench" uts --tree T1 --verify
   all "MPICH's launcher, which speaks no PMIx, makes one job" '[ $status -eq 0 ]' 'says "3 workers (shm"' 'says yes'
 fi

@@ -11,6 +11,7 @@
 
 #include "arch/clock.hpp"
 #include "libcore/base/per_rank.hpp"
+#include "libcore/base/plain_text.hpp"
 #include "transports/decorators/decorator.hpp"
 
 namespace tobi::transports::decorators {
@@ -32,10 +33,8 @@ class stats final : public decorator {
       if (one.count == 0) continue;
       const double us =
           one.completed == 0 ? 0 : static_cast<double>(one.waited_ns) / static_cast<double>(one.completed) / 1e3;
-      std::array<char, 160> text;
-      std::snprintf(text.data(), text.size(), " %s %llu (%llu bytes, %.2f us)", kind_names[k],
-                    static_cast<unsigned long long>(one.count), static_cast<unsigned long long>(one.bytes), us);
-      line += text.data();
+      line += std::string(" ") + kind_names[k] + " " + std::to_string(one.count) + " (" + std::to_string(one.bytes) +
+              " bytes, " + base::fixed(us, 2) + " us)";
     }
     line += " chains " + std::to_string(chains_) + " again " + std::to_string(again_) + " flushes " +
             std::to_string(flushes_) + "\n";

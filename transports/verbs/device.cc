@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "arch/topology.hpp"
+#include "libcore/base/plain_text.hpp"
 #include "libcore/base/text.hpp"
 #include "transports/verbs/settings.hpp"
 
@@ -16,7 +17,7 @@ namespace tobi::transports::verbs {
 namespace {
 
 std::string read_line(const std::string& path) {
-  std::ifstream file(path);
+  base::file_in file(path);
   std::string line;
   std::getline(file, line);
   return line;

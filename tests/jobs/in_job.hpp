@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/jobs/limits.hpp"
+#include "tests/limits.hpp"
 
 /// In the body of a job: ends it with status 3 where CONDITION does not hold, and says which condition, and where. What
 /// is said on standard error is the outcome's. A macro, for the condition's text.

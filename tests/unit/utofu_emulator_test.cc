@@ -3,6 +3,7 @@
 // is tried in a child process, which the emulator is expected to abort with a sentence.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "tests/emulators/utofu/calls.hpp"
+#include "tests/limits.hpp"
 
 namespace {
 
@@ -58,6 +60,7 @@ ended in_child(const std::string& mode, const std::function<std::string()>& body
   EXPECT_EQ(pipe(out), 0);
   const pid_t child = fork();
   if (child == 0) {
+    alarm(hang_s());
     const rlimit no_core{0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     dup2(out[1], STDERR_FILENO);
@@ -73,6 +76,8 @@ ended in_child(const std::string& mode, const std::function<std::string()>& body
   for (ssize_t n = 0; (n = read(out[0], text, sizeof text)) > 0;) e.said.append(text, static_cast<std::size_t>(n));
   close(out[0]);
   waitpid(child, &e.status, 0);
+  if (WIFSIGNALED(e.status) && WTERMSIG(e.status) == SIGALRM)
+    std::printf("late - ran for %u s without an end\n", hang_s());
   std::error_code ignored;
   const bool left = std::filesystem::exists(folder_of(child));
   EXPECT_FALSE(e.well() && left) << "files are left behind";
@@ -112,7 +117,7 @@ struct pair_of_queues {
   }
   // The next notice of H's MRQ, with its code.
   static int next(utofu::vcq_handle h, utofu::mrq_notice& n) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(hang_s());
     while (std::chrono::steady_clock::now() < until) {
       const int c = CALL(poll_mrq)(h, 0, &n);
       if (c != code::not_found) return c;
@@ -179,8 +184,8 @@ TEST(utofu_emulator, an_armw_leaves_the_old_value_in_the_mrq) {
     // Without the flag nobody is told.
     NEED(CALL(armw4)(q.from, q.target, utofu::armw_op::swap, 1, q.remote, 3, flag::tcq_notice, nullptr) ==
          code::success);
-    usleep(100'000);
-    NEED(CALL(poll_mrq)(q.from, 0, &n) == code::not_found && word_at(q.there) == 1);
+    while (word_at(q.there) != 1) usleep(100);
+    NEED(CALL(poll_mrq)(q.from, 0, &n) == code::not_found);
     return std::string();
   });
 }
@@ -265,9 +270,9 @@ TEST(utofu_emulator, a_descriptor_of_several_requests_is_posted_whole_or_not) {
     }
     NEED(CALL(post_toq)(q.from, all, at, nullptr) == code::success);
     NEED(CALL(post_toq)(q.from, all, at, nullptr) == code::busy);
-    usleep(50'000);
     std::size_t unread = 0;
-    NEED(CALL(query_num_unread_tcq)(q.from, &unread) == code::success && unread == 3);
+    while (unread < 3) NEED(CALL(query_num_unread_tcq)(q.from, &unread) == code::success);
+    NEED(unread == 3);
     return std::string();
   });
 }
@@ -390,21 +395,21 @@ TEST(utofu_emulator, an_mrq_that_overflows_is_reported) {
       void* cb = nullptr;
       while (CALL(poll_tcq)(q.from, 0, &cb) == code::not_found) usleep(100);
     }
-    usleep(2'000'000);
-    return std::string("nobody noticed");
+    for (;;) pause();  // until somebody notices
+    return std::string();
   });
 }
 
 TEST(utofu_emulator, two_threads_in_a_vcq_are_reported) {
-  const auto body = [](unsigned long flags) {
-    return [flags] {
+  const auto body = [](unsigned long flags, int turns) {
+    return [flags, turns] {
       const pair_of_queues q(flags);
       std::atomic<bool> stop{false};
       std::thread other([&] {
         utofu::mrq_notice n{};
         while (!stop) CALL(poll_mrq)(q.from, 0, &n);
       });
-      for (int i = 0; i < 200'000; ++i) {
+      for (int i = 0; turns == 0 || i < turns; i = (i + 1) % 1'000'000) {
         void* cb = nullptr;
         CALL(poll_tcq)(q.from, 0, &cb);
         if (i % 1000 == 0) usleep(1);
@@ -414,8 +419,8 @@ TEST(utofu_emulator, two_threads_in_a_vcq_are_reported) {
       return std::string();
     };
   };
-  breach("", "two threads are in one VCQ at once", body(0));
-  works("", body(flag::vcq_thread_safe));
+  breach("", "two threads are in one VCQ at once", body(0, 0));  // until it is
+  works("", body(flag::vcq_thread_safe, 200'000));
 }
 
 // The target's CPU writes next to a word while a put of that word is under way.

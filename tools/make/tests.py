@@ -122,7 +122,7 @@ class Running:
     """Tests that run now, so that all can be ended in order."""
 
     def __init__(self):
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a signal may come while its handler's own thread holds it
         self.now = {}       # mark: name
         self.ended = False  # no further one begins, and nothing is said of those that were ended
         self.count = 0

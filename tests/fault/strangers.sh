@@ -39,7 +39,7 @@ goes_on_well() {  # ends the job when it has counted once more
   wait "$job" 2> /dev/null
   return $well
 }
-beside() {  # seconds, command: what it does while the job is there
+beside() {  # command: what it does while the job is there
   run "$@"
   sed 's/^/# /' "$out" | tail -n 3
   kill -0 "$job" 2> /dev/null || echo "# the job has ended before"
@@ -51,13 +51,13 @@ on_and_on="$counts 10000"
 # shellcheck disable=SC2086 # words
 begin $over TOBI_OFI_PROVIDER=tcp $on_and_on
 # shellcheck disable=SC2086 # words
-beside 40 "$folder/stranger" keys $pids
+beside "$folder/stranger" keys $pids
 all "keys that are guessed open no memory over tcp;ofi_rxm" '[ $status -eq 0 ]' 'says "refused [1-9][0-9]* got 0$"'
 all "and the job goes on and is right" 'goes_on_well'
 # shellcheck disable=SC2086 # words
 begin $over TOBI_OFI_PROVIDER=tcp $on_and_on
 # shellcheck disable=SC2086 # words
-beside 40 "$folder/stranger" noise $pids
+beside "$folder/stranger" noise $pids
 all "garbage and silence on the workers' ports" '[ $status -eq 0 ]' 'says "tried [1-9]"'
 all "and the job goes on and is right" 'goes_on_well'
 
@@ -84,11 +84,11 @@ for fabric in tcp shm; do
   # shellcheck disable=SC2086 # words
   begin $over TOBI_OFI_PROVIDER=$fabric $on_and_on
   # shellcheck disable=SC2086 # words
-  beside 20 "$folder/stranger" files $pids
+  beside "$folder/stranger" files $pids
   all "the same user reaches a job's memory, over $fabric" 'says "got [1-9]"'
   if [ "$(id -u)" -eq 0 ]; then
     # shellcheck disable=SC2086 # words
-    beside 20 setpriv --reuid 65534 --regid 65534 --clear-groups "$folder/stranger" files $pids
+    beside setpriv --reuid 65534 --regid 65534 --clear-groups "$folder/stranger" files $pids
     all "another user does not" '[ $status -eq 0 ]' 'says "tried [1-9][0-9]* .*got 0$"'
   else
     skip "another user's look at a job over $fabric: needs root's rights"

@@ -118,6 +118,19 @@ def kill(processes):
             pass
 
 
+def end_all(mark):
+    """Asks first, so that a test puts back what it has changed."""
+    for process in marked(mark):
+        try:
+            os.kill(process, signal.SIGTERM)
+        except OSError:
+            pass
+    until = time.monotonic() + 10
+    while marked(mark) and time.monotonic() < until:
+        time.sleep(0.05)
+    kill(marked(mark))
+
+
 class Running:
     """Tests that run now, so that all can be ended in order."""
 
@@ -140,14 +153,17 @@ class Running:
         with self.lock:
             self.now.pop(mark, None)
 
-    def end(self):
+    def close(self):
+        """No further test begins. Returns the names of those that run."""
         with self.lock:
             self.ended = True
-            names = sorted(self.now.values())
+            return sorted(self.now.values())
+
+    def end(self):
+        with self.lock:
             marks = list(self.now)
         for mark in marks:
-            kill(marked(mark))
-        return names
+            end_all(mark)
 
 
 def run(test, log, running, environment=None, installed=False):
@@ -164,7 +180,7 @@ def run(test, log, running, environment=None, installed=False):
 
     def stop():
         stopped.set()
-        kill(marked(mark))
+        end_all(mark)
 
     with open(log, "wb") as out:
         process = subprocess.Popen([test.command], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=env,

@@ -88,6 +88,12 @@ class bootstrap : public exchange {
   [[nodiscard]] virtual std::span<const int> nodes() const noexcept = 0;
 };
 
+/// Looks, once a second at most, whether a worker that this process has forked is gone without a SIGCHLD that reached
+/// the library, and ends the job then: the program may have that signal, or wait for all its children itself. For any
+/// thread of the library that waits. Null where this process has forked none.
+using death_watch = void (*)() noexcept;
+[[nodiscard]] death_watch watch_for_deaths() noexcept;
+
 /// First look at a fault (SIGSEGV, SIGBUS): explains it and ends the job, or returns false because it does not know the
 /// address; true: the access works now. CONTEXT is what the handler got. Runs on a stack of its own.
 using fault_filter = bool (*)(const void* address, const void* context) noexcept;
@@ -119,8 +125,11 @@ struct plan {
 /// Starts the job's processes, or finds those that a launcher has started, as TOBI_BOOTSTRAP says. WANTED workers on
 /// this machine; 0: one process for each that a launcher started here, or, where it started one or there is none, one
 /// worker for each of CORES. Fatal, with what to do, where a launcher is in the way or missing, or where its processes
-/// cannot be one job. IN_FORCE is what this process has read, and then what rank 0 has given and offered too.
-[[nodiscard]] std::unique_ptr<bootstrap> start(base::settings& in_force, int wanted, int cores);
+/// cannot be one job. IN_FORCE is what this process has read, and then what rank 0 has given and offered too. TELLS is
+/// called where this process is about to fork, with the number of workers that it will be with them.
+using fork_news = void (*)(int workers);
+[[nodiscard]] std::unique_ptr<bootstrap> start(base::settings& in_force, int wanted, int cores,
+                                               fork_news tells = nullptr);
 
 /// The processes that a launcher has started, or that meet over TCP, as they are: they do not become one job. For a
 /// tool that says in what they differ. Null without a launcher.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns the kernel's randomization of addresses off for this process, which takes an execve. It happens in a
-// constructor: had main begun, its output and files would be made twice.
+// constructor, and only where main has not begun: else its input would be lost, and its output and files made twice.
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bootstrap/bootstrap.hpp"
+#include "bootstrap/came_with_program.hpp"
 #include "bootstrap/layout.hpp"
 #include "bootstrap/tcp/meeting.hpp"
 #include "libcore/base/log.hpp"
@@ -30,6 +31,8 @@ constexpr unsigned long ask = 0xffffffff;
 
 const char* failed_step = nullptr;
 int failed_why = 0;
+const char* why_not = "it was not kept by execve";
+const char* what_to_do = "allow the call personality in the container (seccomp), or start the program under setarch -R";
 
 bool is_fixed() noexcept {
   const int now = personality(ask);
@@ -79,13 +82,39 @@ void take_name_back() noexcept {
   prctl(PR_SET_NAME, slash == nullptr ? path : slash + 1);
 }
 
+bool is_one(const char* name) noexcept {
+  const char* value = std::getenv(name);
+  return value != nullptr && std::strcmp(value, "1") == 0;
+}
+
+// The launcher has started this process alone: what it forks has its addresses.
+bool is_alone() noexcept {
+  if (tcp::is_asked()) return false;
+  for (const char* count : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    if (std::getenv(count) != nullptr) return is_one(count);
+  }
+  // A shell that srun has started has Slurm's count for what another launcher starts there.
+  const char* space = std::getenv("PMIX_NAMESPACE");
+  return space != nullptr && std::strncmp(space, "slurm.", 6) == 0 && is_one("SLURM_STEP_NUM_TASKS");
+}
+
 // Before the constructors without a priority, those of the program among them.
 [[gnu::constructor(101)]] void fix_addresses() {
-  if (!launched()) return;
+  if (!launched() || is_alone()) return;
   const bool again = std::getenv(mark) != nullptr;
   unsetenv(mark);
   if (again) take_name_back();
   if (is_fixed() || again) return;
+  if (!came_with_program()) {
+    why_not = "a program that was already running has opened Tobiuo's library, and cannot begin again";
+    what_to_do = "start the program under setarch -R, as in mpirun -n 2 setarch -R python3 module.py";
+    return;
+  }
+  if (!is_exe_the_program()) {
+    why_not = "/proc/self/exe is not the program that runs, as under valgrind";
+    what_to_do = "put setarch -R in front, as in mpirun -n 2 setarch -R valgrind ./program";
+    return;
+  }
   execute_anew();
 }
 
@@ -113,11 +142,11 @@ int launch_index() noexcept {
 }
 
 void require_fixed_addresses() {
-  if (is_fixed()) return;
-  std::string why = "it was not kept by execve";
+  if (is_fixed() || is_alone()) return;
+  std::string why = why_not;
   if (failed_step != nullptr) why = std::string("cannot ") + failed_step + ": " + std::strerror(failed_why);
   base::fatal("this process runs at randomized addresses, and the workers of a launcher need equal ones (" + why +
-              "); allow the call personality in the container (seccomp), or start the program under setarch -R.");
+              "); " + what_to_do + ".");
 }
 
 }  // namespace tobi::bootstrap

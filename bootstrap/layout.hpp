@@ -10,8 +10,9 @@
 
 namespace tobi::bootstrap {
 
-/// A launched process executes itself once more, without randomization, before main: what a program does in main
-/// happens once. Fatal, with what to do, where that has failed.
+/// A process that is launched with others executes itself once more, without randomization, before main: what a program
+/// does in main happens once. Fatal, with what to do, where that has failed, or could not be: the library was opened by
+/// a program that ran already.
 void require_fixed_addresses();
 
 /// What must be equal in all processes.

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "bootstrap/around.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/clients.hpp"
 #include "bootstrap/layout.hpp"
@@ -72,7 +73,16 @@ void refuse_strangers() {
   if (is_set("SLURM_PROCID") && number("SLURM_STEP_NUM_TASKS") > 1) refuse("srun without --mpi=pmix");
 }
 
-std::unique_ptr<bootstrap> enter(const entrance& by, base::settings& in_force, int wanted, int cores) {
+using threads = std::vector<std::string>;
+
+void tell_what_is_around(const threads& running, int workers, fork_news tells) {
+  if (workers == 1) return;
+  if (const std::string lost = lost_threads(running); !lost.empty()) base::log(base::log_level::warn, lost);
+  if (tells != nullptr) tells(workers);
+}
+
+std::unique_ptr<bootstrap> enter(const entrance& by, base::settings& in_force, int wanted, int cores,
+                                 const threads& running, fork_news tells) {
   require_fixed_addresses();
   const layout mine = own_layout();  // before the launcher's library is loaded: its place does not matter
   std::unique_ptr<exchange> launcher = by.join(in_force);
@@ -82,21 +92,25 @@ std::unique_ptr<bootstrap> enter(const entrance& by, base::settings& in_force, i
                     std::to_string(spread.first.back()) + " processes, or leave TOBI_WORKERS alone.",
                 base::exit_usage);
   }
+  if (spread.self == 0)
+    tell_what_is_around(running, spread.workers(spread.self), tells);  // the others run the same program
   return fork_workers(std::move(spread), std::move(launcher));
 }
 
 }  // namespace
 
-std::unique_ptr<bootstrap> start(base::settings& in_force, int wanted, int cores) {
+std::unique_ptr<bootstrap> start(base::settings& in_force, int wanted, int cores, fork_news tells) {
   const std::string& how = in_force.bootstrap;
+  mark_job(launched());
+  const threads running = other_threads_here();  // before a launcher's library has any
   for (const entrance& e : entrances) {
     if (how == e.name) {
       if (!e.is_there()) {
         base::fatal("TOBI_BOOTSTRAP=" + how + ", but " + e.missing + ": " + good_launchers + ".", base::exit_usage);
       }
-      return enter(e, in_force, wanted, cores);
+      return enter(e, in_force, wanted, cores, running, tells);
     }
-    if (how == "auto" && e.is_there()) return enter(e, in_force, wanted, cores);
+    if (how == "auto" && e.is_there()) return enter(e, in_force, wanted, cores, running, tells);
   }
   if (how == "auto") {
     refuse_strangers();
@@ -104,7 +118,9 @@ std::unique_ptr<bootstrap> start(base::settings& in_force, int wanted, int cores
     base::fatal("TOBI_BOOTSTRAP=" + how + " is not in this build; set it to auto, fork, tcp, pmix or mpi.",
                 base::exit_usage);
   }
-  return fork_workers(wanted != 0 ? wanted : cores);
+  const int workers = wanted != 0 ? wanted : cores;
+  tell_what_is_around(running, workers, tells);
+  return fork_workers(workers);
 }
 
 std::unique_ptr<exchange> launched_processes(const base::settings& in_force) {

@@ -11,6 +11,9 @@ namespace tobi::transports {
 /// What has ended a sleep: its time, the transport, or a call.
 enum class nap_end : std::uint8_t { time, transport, call };
 
+/// Every thread of this process that naps calls LOOKS first; null: nothing. Set while no other thread naps.
+void look_at_naps(void (*looks)() noexcept) noexcept;
+
 /// The sleep alone, on the transport's descriptor FD and on CALLS, for a thread that has asked may_sleep() when the
 /// transport was its own. -1: there is no such descriptor.
 nap_end nap_on(int fd, int calls, std::uint64_t ns) noexcept;

@@ -52,6 +52,9 @@ int death_signal() noexcept { return SIGRTMIN + 5; }
 
 using line = base::text_buffer<512>;
 
+// A process that the program has forked from it is not, and its handlers are the same.
+bool is_head() noexcept { return getpid() == page->members()[0].pid.load(std::memory_order_relaxed); }
+
 std::string_view abbreviation(int signal) noexcept {
   const char* name = sigabbrev_np(signal);
   return name == nullptr ? "?" : name;
@@ -70,6 +73,13 @@ void say_exited(std::uint32_t member, int status) noexcept {
   (l << "tobi: rank ").number(page->first + member) << " on " << host_name;
   (l << " exited with status ").number(static_cast<unsigned>(status));
   (l << " before the job's end; the job ends.\n").write_to(STDERR_FILENO);
+}
+
+void say_taken(std::uint32_t member) noexcept {
+  line l;
+  (l << "tobi: rank ").number(page->first + member) << " on " << host_name;
+  (l << " is gone, and the program has taken its status (by a SIGCHLD action or wait() of its own); the job ends.\n")
+      .write_to(STDERR_FILENO);
 }
 
 void say_killed_or_exited() noexcept {
@@ -122,21 +132,23 @@ void tell_other_hosts(int status) noexcept {
   _exit(status);
 }
 
-// The head: a child has changed state. Only the job's own processes are waited for: the program may have others.
-void on_child(int signal, siginfo_t* info, void* context) noexcept {
-  const int saved_errno = errno;
+// The head: is a child gone? Only the job's own processes are waited for: the program may have others.
+void look_at_children() noexcept {
   for (std::uint32_t child = 1; child < page->size; ++child) {
     member& m = page->members()[child];
     const pid_t pid = m.pid.load(std::memory_order_acquire);
     if (pid <= 0 || m.state.load(std::memory_order_acquire) != phase::running) continue;
     siginfo_t how{};
     // WNOWAIT: a finalized one's status is for reap_finalized().
-    if (waitid(P_PID, static_cast<id_t>(pid), &how, WEXITED | WNOHANG | WNOWAIT) != 0 || how.si_pid != pid) continue;
+    const bool is_taken = waitid(P_PID, static_cast<id_t>(pid), &how, WEXITED | WNOHANG | WNOWAIT) != 0;
+    if (is_taken ? errno != ECHILD : how.si_pid != pid) continue;
     if (m.state.load(std::memory_order_acquire) != phase::running) continue;
     int status = how.si_status;
     const bool first = claim_report();
     const std::uint32_t aborting = page->aborting.load(std::memory_order_acquire);
-    if (how.si_code == CLD_EXITED) {
+    if (is_taken) {
+      if (first && aborting == 0) say_taken(child);
+    } else if (how.si_code == CLD_EXITED) {
       if (first && aborting == 0) say_exited(child, status);
     } else {
       if (first) say_killed(child, status);
@@ -148,12 +160,29 @@ void on_child(int signal, siginfo_t* info, void* context) noexcept {
     kill_children();
     leave(status);
   }
+}
+
+void on_child(int signal, siginfo_t* info, void* context) noexcept {
+  const int saved_errno = errno;
+  if (is_head()) look_at_children();
   errno = saved_errno;
   if ((former_child_action.sa_flags & SA_SIGINFO) != 0) {
     if (former_child_action.sa_sigaction != nullptr) former_child_action.sa_sigaction(signal, info, context);
   } else if (former_child_action.sa_handler != SIG_DFL && former_child_action.sa_handler != SIG_IGN) {
     former_child_action.sa_handler(signal);
   }
+}
+
+// Once a second, by each thread that waits.
+void look_now_and_then() noexcept {
+  static std::atomic<time_t> next_s{0};
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  time_t due = next_s.load(std::memory_order_relaxed);
+  if (now.tv_sec < due || !next_s.compare_exchange_strong(due, now.tv_sec + 1, std::memory_order_relaxed)) return;
+  const int saved_errno = errno;
+  if (due != 0 && is_head()) look_at_children();
+  errno = saved_errno;
 }
 
 // A child: its parent is gone. What it died of is not told to its children. Every fatal signal that can be caught
@@ -365,4 +394,9 @@ int reap_finalized() noexcept {
 }
 
 }  // namespace forked
+
+death_watch watch_for_deaths() noexcept {
+  return forked::own_member == 0 && forked::page->size > 1 ? forked::look_now_and_then : nullptr;
+}
+
 }  // namespace tobi::bootstrap

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <memory>
 #include <utility>
 
@@ -130,9 +131,11 @@ class fork_bootstrap final : public bootstrap {
  private:
   // Waits on WORD until it is no longer SEEN, or for a moment, and keeps the fabric moving meanwhile.
   void wait_moving(std::atomic<std::uint32_t>& word, std::uint32_t seen) {
-    const timespec moment = between_moves();
+    constexpr timespec between_looks{1, 0};
+    const timespec moment = move_ ? between_moves() : between_looks;
     if (move_) move_();
-    futex_wait(word, seen, move_ ? &moment : nullptr);
+    futex_wait(word, seen, move_ || looks_ != nullptr ? &moment : nullptr);
+    if (looks_ != nullptr) looks_();
   }
 
   // A question to all has its words in the page, of which the fences of even and of odd generations have one set each:
@@ -213,6 +216,7 @@ class fork_bootstrap final : public bootstrap {
   std::vector<int> nodes_;
   std::vector<std::uint32_t> sent_;  // of each member: its newest value that other clients can have
   base::per_rank<int> received_;     // of each client: how many of its deliveries are in the page
+  death_watch looks_ = watch_for_deaths();
   int deliveries_ = 0;
   bool has_met_ = false;  // the other clients, since the workers were forked
 };
@@ -278,7 +282,10 @@ std::unique_ptr<bootstrap> fork_workers(plan given, std::unique_ptr<exchange> la
   const int workers = spread.workers(spread.self);
   job_page& page = make_page(spread);
   page.members()[0].pid.store(getpid(), std::memory_order_relaxed);
-  std::fflush(nullptr);  // or each worker would print what is waiting
+  // Or each worker would print what is waiting.
+  std::fflush(nullptr);
+  for (std::ostream* buffered : {&std::cout, &std::clog}) buffered->flush();
+  for (std::wostream* buffered : {&std::wcout, &std::wclog}) buffered->flush();
   block_signals(true);
   const bool by_main = gettid() == getpid();
   int member = 0;

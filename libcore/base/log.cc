@@ -39,10 +39,21 @@ std::function<std::string(int)>& rank_names() {
   return names;
 }
 
-void leave_the_word() {
-  const timespec moment{3, 0};  // mpirun takes one second to end the others
-  nanosleep(&moment, nullptr);
+// Also where signals come: of the deaths that are about to be told.
+void sleep_through(long ms) noexcept {
+  timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += ms / 1000;
+  until.tv_nsec += ms % 1000 * 1'000'000;
+  if (until.tv_nsec >= 1'000'000'000) {
+    ++until.tv_sec;
+    until.tv_nsec -= 1'000'000'000;
+  }
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  }
 }
+
+void leave_the_word() { sleep_through(3000); }  // mpirun takes one second to end the others
 
 }  // namespace
 
@@ -92,8 +103,7 @@ void fatal(std::string_view message, int exit_status) {
     log(log_level::error, message);
     log_fatal_note();
   } else {
-    const timespec moment{0, 200'000'000};  // ending the job at once would end the worker that is about to say it
-    nanosleep(&moment, nullptr);
+    sleep_through(200);  // ending the job at once would end the worker that is about to say it
   }
   if (fatal_hook != nullptr) fatal_hook(exit_status);
   _exit(exit_status);
@@ -107,17 +117,8 @@ void fatal_everywhere(int rank, std::string_view message, int exit_status) {
 void give_news_of_death(int seconds) noexcept { news_take_s.store(seconds, std::memory_order_relaxed); }
 
 void let_a_death_be_told() noexcept {
-  timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
   const int seconds = news_take_s.exchange(0, std::memory_order_relaxed);  // once: it has been told by then
-  until.tv_sec += seconds;
-  if (seconds == 0) until.tv_nsec += 300'000'000;
-  if (until.tv_nsec >= 1'000'000'000) {
-    ++until.tv_sec;
-    until.tv_nsec -= 1'000'000'000;
-  }
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
-  }
+  sleep_through(seconds == 0 ? 300 : 1000L * seconds);
 }
 
 void assertion_failed(const char* condition, const char* why, const char* file, int at_line) {

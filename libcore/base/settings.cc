@@ -138,8 +138,11 @@ std::optional<std::string_view> value_in(std::string_view said, const setting& r
 // Nobody wants to read back a megabyte that a script has put there.
 std::string quoted(std::string_view text) {
   constexpr std::size_t readable = 64;
-  if (text.empty()) return "\"\"";
-  return std::string(text.substr(0, readable)) + (text.size() > readable ? "..." : "");
+  std::string shown(text.substr(0, readable));
+  if (text.size() > readable) shown += "...";
+  // Where nothing, or a blank at an end, would not be seen.
+  const bool plain = !text.empty() && text.find_first_of(" \t\r\n") == std::string_view::npos;
+  return plain ? shown : '"' + shown + '"';
 }
 
 // Insertions, deletions, changes and swaps of neighbours (Damerau's four ways to mistype).

@@ -14,6 +14,7 @@
 #include "arch/clock.hpp"
 #include "arch/cpu.hpp"
 #include "arch/topology.hpp"
+#include "bootstrap/around.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/base/no_memory.hpp"
 #include "libcore/job/limits.hpp"
@@ -54,7 +55,8 @@ job::job(const options& chosen) : settings_(first_settings()) {
   const int cores = arch::worker_cores();
   const int wanted = chosen.workers != 0 ? chosen.workers : settings_.workers;
   check_limits(wanted != 0 ? wanted : cores, cores, settings_);
-  bootstrap_ = bootstrap::start(settings_, wanted, cores);
+  bootstrap_ = bootstrap::start(settings_, wanted, cores, tell_what_binds);
+  transports::look_at_naps(bootstrap::watch_for_deaths());
   check_ranks(rank(), size());
   // Before anything runs: a job of hours must not end with a file that never could be written.
   if (!settings_.trace.empty() && rank() == 0) job_trace::check_writable(settings_.trace);
@@ -109,6 +111,8 @@ job::~job() {
   incoming_.reset();
   heap_.reset();
   base::set_fatal_hook(nullptr);
+  transports::look_at_naps(nullptr);
+  bootstrap::unmark_job();
   forget_ranges();
   current_job = nullptr;
 }

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "arch/interrupted.hpp"
 #include "arch/pages.hpp"
+#include "arch/topology.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/base/plain_text.hpp"
@@ -119,6 +121,24 @@ void check_limits(int workers, int cores, const base::settings& in_force) {
         "them.",
         base::exit_usage);
   }
+}
+
+void tell_what_binds(int workers) {
+  const arch::machine& machine = arch::this_machine();
+  const int usable = static_cast<int>(machine.cores.size());
+  if (workers <= usable || usable >= machine.cores_total) return;
+  std::string sentence = std::to_string(workers) + " workers share " + std::to_string(usable) + " of this machine's " +
+                         std::to_string(machine.cores_total) + " cores: this process is bound to " +
+                         (usable == 1 ? "that one" : "those");
+  for (const char* name : {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"}) {
+    if (std::getenv(name) == nullptr) continue;
+    sentence += std::string(", maybe by OpenMP; unset ") + name + ".";
+    base::log(base::log_level::warn, sentence);
+    return;
+  }
+  const bool launched = bootstrap::launched();
+  sentence += launched ? "; have the launcher bind it to more (mpirun --bind-to none, srun --cpus-per-task)." : ".";
+  base::log(launched ? base::log_level::warn : base::log_level::info, sentence);
 }
 
 std::string too_many_ranks(int ranks) {

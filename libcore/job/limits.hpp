@@ -14,6 +14,9 @@ namespace tobi::job {
 
 /// Fatal, status 2, when this machine cannot hold so many workers.
 void check_limits(int workers, int cores, const base::settings& in_force);
+/// Says so where the WORKERS that this process forks have fewer cores and the machine has more: a warning where that
+/// was OpenMP or a launcher, of which the user may not know.
+void tell_what_binds(int workers);
 /// "" or why a job cannot have so many RANKS: what names an object of another worker holds no more.
 [[nodiscard]] std::string too_many_ranks(int ranks);
 /// "" or why the heap regions of so many RANKS, of REGION_BYTES each, do not fit into the addresses that all workers

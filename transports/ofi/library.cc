@@ -11,22 +11,30 @@ namespace tobi::transports::ofi {
 
 namespace {
 
-// Libraries of providers (PSM's) take the signals of faults for themselves as they are loaded. They are the job's,
-// which explains a full stack.
+// Libraries of providers (PSM's) take signals for themselves as they are loaded, which takes a fifth of a second. They
+// are the job's, which explains a full stack, and ends as the signal of an interrupt says: one that comes meanwhile
+// waits until its handler is back.
 class handlers_kept {
  public:
   handlers_kept() noexcept {
-    for (std::size_t i = 0; i < faults.size(); ++i) sigaction(faults[i], nullptr, &before_[i]);
+    sigset_t waiting;
+    sigemptyset(&waiting);
+    for (const int s : waits) sigaddset(&waiting, s);
+    pthread_sigmask(SIG_BLOCK, &waiting, &mask_);
+    for (std::size_t i = 0; i < taken.size(); ++i) sigaction(taken[i], nullptr, &before_[i]);
   }
   ~handlers_kept() {
-    for (std::size_t i = 0; i < faults.size(); ++i) sigaction(faults[i], &before_[i], nullptr);
+    for (std::size_t i = 0; i < taken.size(); ++i) sigaction(taken[i], &before_[i], nullptr);
+    pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
   }
   handlers_kept(const handlers_kept&) = delete;
   handlers_kept& operator=(const handlers_kept&) = delete;
 
  private:
-  static constexpr std::array faults{SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM, SIGINT};
-  std::array<struct sigaction, faults.size()> before_;
+  static constexpr std::array waits{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  static constexpr std::array taken{SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+  std::array<struct sigaction, taken.size()> before_;
+  sigset_t mask_;
 };
 
 library load() {

@@ -175,7 +175,11 @@ choice choose_provider(const context& where) {
   if (found == nullptr) {
     std::string ignored;
     const info_list all = ask(rma, "", ignored);
-    c.error = wanted.empty()
+    const char* const site = std::getenv("FI_PROVIDER");
+    const bool filtered = site != nullptr && *site != '\0';
+    c.error = filtered ? "libfabric is told by FI_PROVIDER=" + std::string(site) +
+                             " to offer nothing else, and that cannot serve (" + why + "); unset it"
+              : wanted.empty()
                   ? "libfabric offers no provider with reliable datagram endpoints and RMA (" + why + ")"
                   : "libfabric has no provider \"" + wanted + "\" that can serve (" + why + room_for(wanted) +
                         "); TOBI_OFI_PROVIDER may be one of " +

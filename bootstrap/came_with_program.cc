@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bootstrap/came_with_program.hpp"
+
+#include <elf.h>
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+// Not in programs without a loader.
+#pragma weak _r_debug
+
+namespace tobi::bootstrap {
+
+namespace {
+
+struct loaded_object {
+  std::string_view path;           // "" for the program
+  std::string_view soname;         // "" without one
+  std::vector<const char*> needs;  // names of libraries, as linked
+  bool is_ours = false;
+  bool came = false;
+};
+
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+int add_loaded(dl_phdr_info* info, std::size_t, void* to) {
+  static const char inside = 0;
+  loaded_object found;
+  found.path = info->dlpi_name;
+  const ElfW(Dyn)* dynamic = nullptr;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    const std::uintptr_t from = info->dlpi_addr + segment.p_vaddr;
+    const auto here = reinterpret_cast<std::uintptr_t>(&inside);
+    if (segment.p_type == PT_LOAD && here >= from && here < from + segment.p_memsz) found.is_ours = true;
+    if (segment.p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const ElfW(Dyn)*>(from);
+  }
+  const char* names = nullptr;
+  const auto each = [&](ElfW(Sxword) tag, auto&& use) {
+    for (const ElfW(Dyn)* d = dynamic; d != nullptr && d->d_tag != DT_NULL; ++d) {
+      if (d->d_tag == tag) use(d->d_un.d_val);
+    }
+  };
+  // glibc has made this an address in all objects but the kernel's.
+  each(DT_STRTAB,
+       [&](auto at) { names = reinterpret_cast<const char*>(at < info->dlpi_addr ? info->dlpi_addr + at : at); });
+  if (names != nullptr) {
+    each(DT_SONAME, [&](auto at) { found.soname = names + at; });
+    each(DT_NEEDED, [&](auto at) { found.needs.push_back(names + at); });
+  }
+  static_cast<std::vector<loaded_object>*>(to)->push_back(std::move(found));
+  return 0;
+}
+
+// As the loader does: a library is found by its own name, or by that of its file.
+void come(std::vector<loaded_object>& all, std::string_view name) {
+  for (loaded_object& o : all) {
+    if (o.path.empty() || o.came || (o.soname != last_part(name) && last_part(o.path) != last_part(name))) continue;
+    o.came = true;
+    for (const char* needed : o.needs) come(all, needed);
+    return;
+  }
+}
+
+}  // namespace
+
+bool came_with_program() {
+  std::vector<loaded_object> all;  // the program first
+  dl_iterate_phdr(add_loaded, &all);
+  if (all.empty() || all[0].is_ours) return true;
+  for (const char* needed : all[0].needs) come(all, needed);
+  if (const char* preloaded = std::getenv("LD_PRELOAD"); preloaded != nullptr) {
+    for (std::string_view rest = preloaded; !rest.empty();) {
+      const std::size_t end = std::min(rest.find_first_of(" :"), rest.size());
+      if (end != 0) come(all, rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return std::any_of(all.begin(), all.end(), [](const loaded_object& o) { return o.is_ours && o.came; });
+}
+
+bool is_exe_the_program() {
+  struct stat exe {};
+  if (stat("/proc/self/exe", &exe) != 0) return false;
+  const std::uint64_t ours[] = {
+      getauxval(AT_PHDR),                            // of the program
+      &_r_debug == nullptr ? 0 : _r_debug.r_ldbase,  // of the loader, where the user has started it with the program
+  };
+  std::FILE* maps = std::fopen("/proc/self/maps", "re");
+  if (maps == nullptr) return false;
+  bool is = false;
+  for (char line[4352]; std::fgets(line, sizeof line, maps) != nullptr;) {
+    unsigned long from = 0;
+    unsigned long to = 0;
+    unsigned long inode = 0;  // alone: of overlays the maps name another device than stat does
+    if (std::sscanf(line, "%lx-%lx %*s %*s %*s %lu", &from, &to, &inode) != 3 || inode != exe.st_ino) continue;
+    is = is || std::any_of(std::begin(ours), std::end(ours), [&](auto at) { return at >= from && at < to; });
+  }
+  std::fclose(maps);
+  return is;
+}
+
+}  // namespace tobi::bootstrap

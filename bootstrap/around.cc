@@ -52,7 +52,7 @@ std::vector<std::string> other_threads_here() {
   const auto self = syscall(SYS_gettid);
   while (const dirent* task = readdir(tasks)) {
     const long id = std::strtol(task->d_name, nullptr, 10);
-    if (id <= 0 || id == self) continue;
+    if (id <= 0 || id == self || id == getpid()) continue;
     std::string name = "?";
     base::file_in in("/proc/self/task/" + std::string(task->d_name) + "/comm");
     std::getline(in, name);

@@ -8,7 +8,7 @@
 
 namespace tobi::bootstrap {
 
-/// The names of this process's other threads.
+/// The names of this process's other threads, but for main's.
 [[nodiscard]] std::vector<std::string> other_threads_here();
 /// "" or one sentence: workers that are forked have none of THREADS.
 [[nodiscard]] std::string lost_threads(const std::vector<std::string>& threads);

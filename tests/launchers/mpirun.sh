@@ -110,7 +110,7 @@ fi
 
 # --- deaths ---
 deaths mpirun $(mpirun -n 4) "$bench" $on_and_on
-launch 4 $(mpirun -n 2 -x TOBI_WORKERS=4) "$bench" $on_and_on
+launch 4 $(mpirun -n 2 --bind-to none -x TOBI_WORKERS=4) "$bench" $on_and_on
 kill -KILL "$(client 1)"; await_end
 all "SIGKILL of a process that has forked ends all ($gone_ms ms)" '[ $ended = yes ]' '[ $status -ne 0 ]' '[ "$(grep -c "^tobi: " "$err")" -eq 1 ]'
 launch 4 $(mpirun -n 4) "$bench" $on_and_on

@@ -61,7 +61,7 @@ endif
 fences_program := $(OUT)/tests/fences
 $(fences_program): $(OUT)/obj/tests/hosts/fences.o $(LIB) FORCE
 	$(call link)
-tests: $(fences_program)
+tests: $(fences_program) $(OUT)/tests/perf/start
 
 # Programs that tests/perf/run measures with.
 perf_test_programs := $(OUT)/tests/perf/checkout $(OUT)/tests/perf/std_sort $(OUT)/tests/perf/start

@@ -231,10 +231,12 @@ class pmix_exchange final : public exchange {
       futex_wait(all_here, 0, &second);
       if (all_here.load(std::memory_order_acquire) != 0) return;
     }
-    base::log(base::log_level::warn,
-              "not all of the " + std::to_string(size_) + " processes of this job have started after " +
-                  std::to_string(patience_s) +
-                  " s, and this one goes on waiting; where one has failed, end the job (srun -K does).");
+    base::log(
+        base::log_level::warn,
+        "not all of the " + std::to_string(size_) + " processes of this job have started after " +
+            std::to_string(patience_s) +
+            " s, and this one goes on waiting; where one has failed, end the job (srun -K does); where a process of "
+            "a job has started this program, set TOBI_BOOTSTRAP=fork.");
   }
 
   static std::string name_of(std::string_view key) { return "tobi." + std::string(key); }

@@ -111,7 +111,7 @@ for with in shared static; do
   all "$with: under setarch -R it is right, and reads its input once" '[ $status -eq 0 ]' 'says "^input: 5050"' '[ "$(grep -c "^input: " "$out")" -eq 2 ]' \
     'says "plugin: 2 workers, 4950"' silent
   fed $mpirun -n 1 --bind-to none -x TOBI_WORKERS=2 "$folder/host" "$folder/$with.so"
-  all "$with: alone it forks, and needs nothing" '[ $status -eq 0 ]' '[ "$(grep -c "^input: 5050" "$out")" -eq 1 ]' 'says "plugin: 2 workers, 4950"' silent
+  all "$with: alone it forks, and begins once" '[ $status -eq 0 ]' 'says "^input: 5050"' '[ "$(grep -c "^input: " "$out")" -eq 1 ]' 'says "plugin: 2 workers, 4950"' silent
 done
 for launcher in "" "$mpirun -n 2" "mpiexec.mpich -n 2"; do
   command -v python3 >/dev/null && command -v ${launcher%% *} true >/dev/null || { skip "Python under $launcher: needs python3 and the launcher's package"; continue; }

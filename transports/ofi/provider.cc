@@ -175,15 +175,15 @@ choice choose_provider(const context& where) {
   if (found == nullptr) {
     std::string ignored;
     const info_list all = ask(rma, "", ignored);
-    const char* const site = std::getenv("FI_PROVIDER");
-    const bool filtered = site != nullptr && *site != '\0';
-    c.error = filtered ? "libfabric is told by FI_PROVIDER=" + std::string(site) +
-                             " to offer nothing else, and that cannot serve (" + why + "); unset it"
-              : wanted.empty()
+    c.error = wanted.empty()
                   ? "libfabric offers no provider with reliable datagram endpoints and RMA (" + why + ")"
                   : "libfabric has no provider \"" + wanted + "\" that can serve (" + why + room_for(wanted) +
                         "); TOBI_OFI_PROVIDER may be one of " +
                         names(all.get(), [](const fi_info& i) -> const char* { return i.fabric_attr->prov_name; });
+    // Of the site, and it may name what is not to be had.
+    if (const char* filter = std::getenv("FI_PROVIDER"); filter != nullptr && *filter != '\0') {
+      c.error += "; FI_PROVIDER=" + std::string(filter) + " chooses what it offers";
+    }
     return c;
   }
   const std::string name = found->fabric_attr->prov_name;

@@ -16,6 +16,7 @@
 #include "libcore/base/log.hpp"
 #include "tools/perf/lane.hpp"
 #include "transports/ofi/settings.hpp"
+#include "transports/ofi/shm_files.hpp"
 
 namespace tobi_perf {
 
@@ -191,6 +192,7 @@ std::string raw_ofi_lane::open() {
   fi_av_attr av{};
   av.type = FI_AV_TABLE;
   if (int code = fi_av_open(domain_.get(), &av, av_.out(), nullptr)) return failed("fi_av_open", code);
+  tobi::transports::ofi::name_endpoint(*info_);
   if (int code = fi_endpoint(domain_.get(), info_.get(), ep_.out(), nullptr)) return failed("fi_endpoint", code);
   if (int code = fi_ep_bind(ep_.get(), &cq_->fid, FI_TRANSMIT | FI_RECV)) return failed("fi_ep_bind", code);
   if (int code = fi_ep_bind(ep_.get(), &av_->fid, 0)) return failed("fi_ep_bind", code);

@@ -14,9 +14,9 @@
 #include "libcore/base/log.hpp"
 #include "libcore/base/secret.hpp"
 #include "libcore/base/thread.hpp"
-#include "transports/ofi/left_behind.hpp"
 #include "transports/ofi/ofi.hpp"
 #include "transports/ofi/settings.hpp"
+#include "transports/ofi/shm_files.hpp"
 #include "transports/ofi/sockets.hpp"
 #include "transports/port.hpp"
 #include "transports/soft/amo.hpp"
@@ -193,6 +193,7 @@ void ofi_transport::open(const context& where) {
   need(fi_av_open(domain, &av_attr, &av, nullptr), "making the address vector");
   av_.reset(av);
   open_queue();
+  name_endpoint(*info_);
   fid_ep* ep = nullptr;
   need(fi_endpoint(domain, info_.get(), &ep, nullptr), "making the endpoint");
   ep_.reset(ep);

@@ -122,9 +122,10 @@ struct plan {
 /// The same for a client of a launcher: forks the other workers that PLAN gives it, and speaks for them in LAUNCHER.
 [[nodiscard]] std::unique_ptr<bootstrap> fork_workers(plan spread, std::unique_ptr<exchange> launcher);
 
+inline constexpr int one_per_client = -1;
 /// Starts the job's processes, or finds those that a launcher has started, as TOBI_BOOTSTRAP says. WANTED workers on
 /// this machine; 0: one process for each that a launcher started here, or, where it started one or there is none, one
-/// worker for each of CORES. Fatal, with what to do, where a launcher is in the way or missing, or where its processes
+/// worker for each of CORES. one_per_client: one process for each that a launcher started, or this one alone. Fatal, with what to do, where a launcher is in the way or missing, or where its processes
 /// cannot be one job. IN_FORCE is what this process has read, and then what rank 0 has given and offered too. TELLS is
 /// called where this process is about to fork, with the number of workers that it will be with them.
 using fork_news = void (*)(int workers);

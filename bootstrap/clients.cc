@@ -98,6 +98,10 @@ void meet_neighbours(plan& p, exchange& launcher) {
   }
 }
 
+std::string in_words(int wanted) {
+  return wanted == one_per_client ? "one worker per process" : std::to_string(wanted) + " workers";
+}
+
 // What a client may have against what client 0 says, in the order in which one thing explains the next.
 enum class objection : std::uint8_t { signs, layout, settings, none };
 
@@ -127,9 +131,11 @@ plan spread_workers(const std::vector<client_card>& cards, int self, std::string
     const int wanted = here.wanted != 0 ? here.wanted : cards[0].wanted;
     int workers = 1;
     if (card.wanted != 0 && card.wanted != wanted) {
-      wrong = "process " + std::to_string(c) + " on " + card.host + " asks for " + std::to_string(card.wanted) +
-              " workers there and process " + std::to_string(here.first) + " for " + std::to_string(wanted) +
+      wrong = "process " + std::to_string(c) + " on " + card.host + " asks for " + in_words(card.wanted) +
+              " there and process " + std::to_string(here.first) + " for " + in_words(wanted) +
               "; set TOBI_WORKERS alike for all processes of a node.";
+    } else if (wanted == one_per_client) {
+      workers = 1;
     } else if (wanted == 0) {
       if (here.clients == 1) workers = card.cores;
     } else if (wanted % here.clients == 0) {

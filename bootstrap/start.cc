@@ -118,7 +118,7 @@ std::unique_ptr<bootstrap> start(base::settings& in_force, int wanted, int cores
     base::fatal("TOBI_BOOTSTRAP=" + how + " is not in this build; set it to auto, fork, tcp, pmix or mpi.",
                 base::exit_usage);
   }
-  const int workers = wanted != 0 ? wanted : cores;
+  const int workers = wanted == one_per_client ? 1 : wanted != 0 ? wanted : cores;
   tell_what_is_around(running, workers, tells);
   return fork_workers(workers);
 }

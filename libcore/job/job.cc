@@ -53,8 +53,9 @@ job::job(const options& chosen) : settings_(first_settings()) {
   transports::check_names(settings_);
   global::check(settings_);
   const int cores = arch::worker_cores();
+  static_assert(one_per_process == bootstrap::one_per_client);
   const int wanted = chosen.workers != 0 ? chosen.workers : settings_.workers;
-  check_limits(wanted != 0 ? wanted : cores, cores, settings_);
+  check_limits(wanted == one_per_process ? 1 : wanted != 0 ? wanted : cores, cores, settings_);
   bootstrap_ = bootstrap::start(settings_, wanted, cores, tell_what_binds);
   transports::look_at_naps(bootstrap::watch_for_deaths());
   check_ranks(rank(), size());

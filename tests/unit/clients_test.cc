@@ -136,6 +136,21 @@ TEST(spread_workers, a_number_is_for_the_node_and_is_shared_equally) {
   EXPECT_EQ(p.node, (std::vector<int>{0, 1, 0, 1}));
 }
 
+TEST(spread_workers, one_per_client_is_that_whatever_their_number_on_a_node) {
+  std::string wrong;
+  const plan p = spread_workers(on_nodes({"a", "b", "b"}, tobi::bootstrap::one_per_client, 8), 0, wrong);
+  EXPECT_EQ(wrong, "");
+  EXPECT_EQ(p.first, (std::vector<int>{0, 1, 2, 3}));
+}
+
+TEST(spread_workers, one_per_client_and_a_number_on_a_node_are_named) {
+  std::string wrong;
+  std::vector<client_card> cards = on_nodes({"a", "a"}, tobi::bootstrap::one_per_client, 8);
+  cards[1].wanted = 2;
+  (void)spread_workers(cards, 0, wrong);
+  EXPECT_TRUE(has(wrong, "process 1 on a asks for 2 workers there and process 0 for one worker per process;")) << wrong;
+}
+
 TEST(spread_workers, client_0_s_number_is_for_nodes_that_say_none) {
   std::string wrong;
   std::vector<client_card> cards = on_nodes({"a", "b", "b", "c"}, 0, 8);
@@ -160,7 +175,7 @@ TEST(spread_workers, clients_of_a_node_that_say_different_numbers_are_named) {
   std::vector<client_card> cards = on_nodes({"a", "b", "b"}, 4, 8);
   cards[2].wanted = 6;
   (void)spread_workers(cards, 0, wrong);
-  EXPECT_TRUE(has(wrong, "process 2 on b asks for 6 workers there and process 1 for 4; set TOBI_WORKERS alike"))
+  EXPECT_TRUE(has(wrong, "process 2 on b asks for 6 workers there and process 1 for 4 workers; set TOBI_WORKERS alike"))
       << wrong;
 }
 

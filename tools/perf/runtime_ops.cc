@@ -47,7 +47,7 @@ bool rank0_says(bool more) {
 
 int measure_steals(const arguments& a) {
   // Of a launcher's processes, or of those that met, each is one worker.
-  tobi::runtime rt(tobi::options{.workers = tobi::bootstrap::launched() ? 1 : 2});
+  tobi::runtime rt(tobi::options{.workers = tobi::bootstrap::launched() ? tobi::one_per_process : 2});
   if (rt.size() != 2) {
     tobi::base::fatal_everywhere(rt.rank(), "tobi-perf measures steals between two workers; start two processes.",
                                  tobi::base::exit_usage);

@@ -17,8 +17,11 @@ namespace tobi {
 
 /// What a program may decide itself. The TOBI_* environment decides the rest.
 struct options {
-  int workers = 0;  // processes, the caller included; 0: TOBI_WORKERS, or one per core
+  int workers = 0;  // of this machine, the caller included; 0: TOBI_WORKERS, or one per core; or one_per_process
 };
+/// For options::workers: each process that a launcher started is one worker, whatever their number on a host; without a
+/// launcher the program is the only worker.
+inline constexpr int one_per_process = -1;
 
 /// The job, from constructor to destructor. Without a launcher the constructor forks the other workers, so every worker
 /// returns from it and runs the rest of main (SPMD). A program makes one, outside of tasks, before any thread. An error

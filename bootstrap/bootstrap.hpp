@@ -125,9 +125,10 @@ struct plan {
 inline constexpr int one_per_client = -1;
 /// Starts the job's processes, or finds those that a launcher has started, as TOBI_BOOTSTRAP says. WANTED workers on
 /// this machine; 0: one process for each that a launcher started here, or, where it started one or there is none, one
-/// worker for each of CORES. one_per_client: one process for each that a launcher started, or this one alone. Fatal, with what to do, where a launcher is in the way or missing, or where its processes
-/// cannot be one job. IN_FORCE is what this process has read, and then what rank 0 has given and offered too. TELLS is
-/// called where this process is about to fork, with the number of workers that it will be with them.
+/// worker for each of CORES; one_per_client: one process for each that a launcher started, or this one alone. Fatal,
+/// with what to do, where a launcher is in the way or missing, or where its processes cannot be one job. IN_FORCE is
+/// what this process has read, and then what rank 0 has given and offered too. TELLS is called where this process is
+/// about to fork, with the number of workers that it will be with them.
 using fork_news = void (*)(int workers);
 [[nodiscard]] std::unique_ptr<bootstrap> start(base::settings& in_force, int wanted, int cores,
                                                fork_news tells = nullptr);
@@ -137,8 +138,9 @@ using fork_news = void (*)(int workers);
 [[nodiscard]] std::unique_ptr<exchange> launched_processes(const base::settings& in_force);
 /// Whether the environment says that a launcher started this process, and TOBI_BOOTSTRAP does not say otherwise.
 [[nodiscard]] bool launched() noexcept;
-/// The number of this process among those of its launcher, as the environment says; 0 without one.
-[[nodiscard]] int launch_index() noexcept;
+/// To be called first. Until this process has joined the others of its launcher, it is "process N on HOST" in what it
+/// says, and what is fatal to it ends the job: the others would wait for it. Without a launcher this does nothing.
+void before_joining();
 
 /// A way to start a job, for tobi-info.
 struct way {

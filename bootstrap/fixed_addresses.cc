@@ -5,12 +5,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -118,28 +116,7 @@ bool is_alone() noexcept {
   execute_anew();
 }
 
-// PMIx, MPICH's launcher, Open MPI's before it spoke PMIx.
-constexpr const char* rank_names[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK"};
-
-bool is_given(const char* name) noexcept {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0';
-}
-
 }  // namespace
-
-bool launched() noexcept {
-  const char* chosen = std::getenv("TOBI_BOOTSTRAP");
-  const std::string_view how = chosen == nullptr ? "auto" : chosen;
-  if (how == "fork") return false;
-  if (tcp::is_asked()) return true;
-  return std::any_of(std::begin(rank_names), std::end(rank_names), is_given);
-}
-
-int launch_index() noexcept {
-  if (!launched() || tcp::is_asked()) return 0;  // without a launcher each speaks for itself
-  return std::atoi(std::getenv(*std::find_if(std::begin(rank_names), std::end(rank_names), is_given)));
-}
 
 void require_fixed_addresses() {
   if (is_fixed() || is_alone()) return;

@@ -10,7 +10,10 @@ std::unique_ptr<exchange> join() {
   const base::mpi_plugin& plugin = base::the_mpi_plugin(base::read_settings());
   using maker = exchange* (*)(const base::host_services&);
   const auto make = reinterpret_cast<maker>(plugin.find("tobi_mpi_exchange"));
-  if (make == nullptr) base::fatal("TOBI_BOOTSTRAP=mpi cannot be used: " + plugin.error + ".", base::exit_usage);
+  if (make == nullptr) {
+    const char* cure = plugin.library.empty() ? "." : "; install Tobiuo's plugins, and that MPI, on each host alike.";
+    base::fatal("TOBI_BOOTSTRAP=mpi cannot be used: " + plugin.error + cure, base::exit_usage);
+  }
   std::unique_ptr<exchange> joined(make(base::services()));
   base::set_log_identity(joined->rank());
   static exchange* for_hook = joined.get();

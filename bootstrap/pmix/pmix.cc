@@ -259,6 +259,13 @@ std::unique_ptr<exchange> join() {
   return joined;
 }
 
+void end_unjoined(int status) noexcept {
+  const signals_blocked here;
+  pmix_proc_t me{};
+  if (!functions.load().empty() || functions.init(&me, nullptr, 0) != PMIX_SUCCESS) _exit(status);
+  end_by_launcher(status);
+}
+
 library_facts facts() {
   library found;
   const std::string trouble = found.load();

@@ -13,6 +13,9 @@ namespace tobi::bootstrap::pmix {
 /// Joins the launcher's job. Fatal, with what to do, when that cannot be.
 [[nodiscard]] std::unique_ptr<exchange> join();
 
+/// Ends this process with STATUS before it has joined, and the job of its launcher with it where that can be told.
+[[noreturn]] void end_unjoined(int status) noexcept;
+
 struct library_facts {
   std::string version;  // as the library says it
   std::string why_not;  // "" when it can be loaded

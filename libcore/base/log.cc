@@ -31,7 +31,7 @@ std::size_t identity_bytes = 0;
 std::array<char, 512> fatal_note{};
 std::size_t fatal_note_bytes = 0;
 
-int launch_index = 0;
+bool waits_for_process_0 = false;
 std::atomic<int> news_take_s{0};
 
 std::function<std::string(int)>& rank_names() {
@@ -53,6 +53,10 @@ void sleep_through(long ms) noexcept {
   }
 }
 
+void set_identity(const std::string& who) {
+  identity_bytes = (who + " on " + host_name()).copy(identity.data(), identity.size());
+}
+
 void leave_the_word() { sleep_through(3000); }  // mpirun takes one second to end the others
 
 }  // namespace
@@ -66,8 +70,13 @@ std::string host_name() {
 }
 
 void set_log_identity(int rank) {
-  const std::string text = "rank " + std::to_string(rank) + " on " + host_name();
-  identity_bytes = text.copy(identity.data(), identity.size());
+  set_identity("rank " + std::to_string(rank));
+  waits_for_process_0 = false;
+}
+
+void set_unjoined_identity(int process) {
+  set_identity("process " + std::to_string(process));
+  waits_for_process_0 = process != 0;
 }
 
 std::string_view log_identity() noexcept { return {identity.data(), identity_bytes}; }
@@ -95,10 +104,8 @@ void set_fatal_hook(void (*hook)(int exit_status), bool (*speaks)() noexcept) no
   fatal_speaks = speaks;
 }
 
-void set_launch_index(int index) noexcept { launch_index = index; }
-
 void fatal(std::string_view message, int exit_status) {
-  if (identity_bytes == 0 && launch_index != 0) leave_the_word();
+  if (waits_for_process_0) leave_the_word();
   if (fatal_speaks == nullptr || fatal_speaks()) {
     log(log_level::error, message);
     log_fatal_note();

@@ -44,9 +44,9 @@ void let_a_death_be_told() noexcept;
 /// A job of several hosts: news of a death travel, and the first call of the above returns after so many seconds.
 void give_news_of_death(int seconds) noexcept;
 
-/// The number of this process among those that a launcher has started. Until it has an identity, what is fatal to it is
-/// most likely fatal to all: process 0 says so at once, and the others wait to be ended by their launcher.
-void set_launch_index(int index) noexcept;
+/// A launcher has started this process as number PROCESS, and it is "process PROCESS on HOST" until it has a rank. What
+/// is fatal to it until then is most likely fatal to all: process 0 says so at once, and the others wait to be ended.
+void set_unjoined_identity(int process);
 
 /// A second line for every fatal error of this process, such as how to have it again.
 void set_fatal_note(std::string_view note);

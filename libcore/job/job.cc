@@ -37,7 +37,7 @@ static_assert(sizeof(control_block) + (std::size_t{64} << 30) < std::size_t{1} <
 static_assert(1 << barrier_rounds >= net::location::max_ranks);
 
 base::settings first_settings() {
-  base::set_launch_index(bootstrap::launch_index());
+  bootstrap::before_joining();
   return base::read_settings();
 }
 

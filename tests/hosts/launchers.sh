@@ -37,6 +37,18 @@ for launcher in "$per_node" "$per_worker" "$mpirun" "mpiexec.mpich -hosts h1,h2,
 done
 run srun -N 3 "$bench" fib
 all "srun without --mpi=pmix is one error" '[ $status -eq 2 ]' '! says result' 'complains "srun without --mpi=pmix started this program"'
+# One process cannot begin, and the others wait for it in a fence: without srun -K, too, the job ends.
+cat >"$folder/mistaken" <<SCRIPT
+#!/bin/bash
+case \$(hostname) in h2) export TOBI_STACK_SIZE=pigeon ;; esac
+exec "$bench" fib
+SCRIPT
+chmod +x "$folder/mistaken"
+for launcher in "$per_node" "$one_each" "$mpiexec"; do
+  run $launcher "$folder/mistaken"
+  all "a mistake on one host ends the job, and names it: ${launcher%% *}" '[ $status -ne 0 ]' '! says result' one_message \
+    'cat "$out" "$err" | grep -q "^tobi: process [0-9] on h2: TOBI_STACK_SIZE=pigeon"'
+done
 run srun --mpi=pmix -N 2 "$BIN/tobi-perf" get --size 8,64 --iters 200
 all "srun -N 2 tobi-perf get measures between two hosts, and names both" '[ $status -eq 0 ]' 'says "rank 0 on h1.*, rank 1 on h2"' \
   '[ "$(grep -c "^get  *ofi " "$out")" -eq 2 ]' silent
@@ -85,7 +97,7 @@ ends_right "mpiexec over tcp" $mpiexec -genv TOBI_OFI_PROVIDER 'tcp;ofi_rxm' $tr
 if [ -n "${SOAK:-}" ]; then
   run srun --mpi=pmix -N 3 --ntasks-per-node=1 bash -c "[ \$(hostname) != h2 ] || exit 1; exec $trees"
   all "srun without -K waits where a host does not start, and the others say so" 'complains "^tobi: .*not all of the 3 processes"' \
-    '[ "$(grep -c "^tobi: " "$err")" -eq 1 ]'
+    '[ "$(grep -c "^tobi: .*not all of the 3 processes" "$err")" -eq 1 ]'
   run srun -K --mpi=pmix -N 3 --ntasks-per-node=1 bash -c "[ \$(hostname) != h2 ] || exit 1; exec $trees"
   all "with -K the job ends" '[ $status -ne 0 ]' '! complains "^ran for"'
 fi

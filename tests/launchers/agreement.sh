@@ -102,7 +102,7 @@ two TOBI_WORKERS=4 A=1 $fib
 all "the number of workers is a node's, whoever says it" '[ $status -eq 0 ]' 'says "4 workers"'
 two TOBI_WORKERS=4 TOBI_WORKERS=6 $fib
 all "two numbers of workers on one node are refused" '[ $status -eq 2 ]' one_message \
-  'complains "process 1 on $host asks for 6 workers there and process 0 for 4; set TOBI_WORKERS alike"'
+  'complains "process 1 on $host asks for 6 workers there and process 0 for 4 workers; set TOBI_WORKERS alike"'
 
 # --- what cannot be given: each machine has what it has ---
 mkdir "$folder/broken"

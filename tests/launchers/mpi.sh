@@ -13,6 +13,25 @@ all "TOBI_BOOTSTRAP=mpi without a launcher is an error" '[ $status -eq 2 ]' '! s
 run TOBI_TRANSPORT=mpi TOBI_MPI=nonsense "$bench" fib
 all "an MPI library that is none is an error with the good names" '[ $status -eq 2 ]' 'complains "one of auto, openmpi, mpich"'
 
+# One process cannot begin, and the others wait for it in MPI_Init: the job ends, and says once which one and why.
+mkdir "$folder/lone"
+cp "$bench" "$folder/lone/"  # the same program, without the plugins beside it
+one_message() { [ "$(grep -c "^tobi: " "$err")" -eq 1 ]; }
+fails_alone() {  # COMMAND...
+  for odd in "env TOBI_STACK_SIZE=pigeon $bench" "$folder/lone/tobi-bench"; do
+    case $odd in
+      env*) why="TOBI_STACK_SIZE=pigeon is not a size" words="with a mistake" ;;
+      *) why="the plugin for $library cannot be loaded (.*install Tobiuo's plugins" words="without the plugin" ;;
+    esac
+    run TOBI_BOOTSTRAP=mpi "$@" -n 1 $odd fib : -n 2 "$bench" fib
+    all "$library: process 0 $words" '[ $status -eq 2 ]' '! says result' one_message 'complains "^tobi: process 0 on $(hostname): .*$why"'
+    run TOBI_BOOTSTRAP=mpi "$@" -n 2 "$bench" fib : -n 1 $odd fib
+    all "$library: process 2 $words" '[ $status -eq 2 ]' '! says result' one_message 'complains "^tobi: process 2 on $(hostname): .*$why"'
+  done
+  run TOBI_BOOTSTRAP=mpi "$@" -n 3 "$folder/lone/tobi-bench" fib
+  all "$library: three without the plugin are one message" '[ $status -eq 2 ]' '! says result' one_message 'complains "^tobi: process 0 on .*$why"'
+}
+
 conform() {  # what to call it, settings and command: each rule of the contract counts
   local what=$1
   shift
@@ -29,6 +48,7 @@ for library in openmpi mpich; do
     skip "$library: needs its launcher, and $plugin when Tobiuo is built"
     continue
   fi
+  fails_alone ${launcher/--oversubscribe/--oversubscribe -x TOBI_BOOTSTRAP}
   conform "$library, software atomics" $launcher -n 2 "$BIN/tobi-conform" mpi $shortly
   [ $library = openmpi ] || ! in_soak || conform "$library, its own atomics" TOBI_AMO_SERVER=native $launcher -n 2 "$BIN/tobi-conform" mpi $shortly
   right=0 times=${SOAK:+3}

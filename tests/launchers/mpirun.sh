@@ -64,7 +64,13 @@ run $(mpirun -n 2 -x TOBI_WORKERS=3) "$bench" fib
 all "workers that cannot be shared out are an error that says so once" '[ $status -eq 2 ]' '! says result' \
   '[ "$(grep -c "3 workers on .* cannot be shared equally by the 2 processes" "$err")" -eq 1 ]'
 run $(mpirun -n 4 -x TOBI_TRANSPORT=pigeon) "$bench" fib
-all "a mistake that every process finds is one message" '[ $status -eq 2 ]' '[ "$(grep -c "^tobi: .*pigeon is not" "$err")" -eq 1 ]'
+all "a mistake that every process finds is one message" '[ $status -eq 2 ]' 'complains "^tobi: process 0 on $(hostname): "' '[ "$(grep -c "^tobi: .*pigeon is not" "$err")" -eq 1 ]'
+
+run $(mpirun -n 2) "$bench" fib : -n 1 env TOBI_STACK_SIZE=pigeon "$bench" fib
+all "a mistake of one process ends the job, and names it" '[ $status -eq 2 ]' '! says result' '[ "$(grep -c "^tobi: " "$err")" -eq 1 ]' \
+  'complains "^tobi: process 2 on $(hostname): TOBI_STACK_SIZE=pigeon"'
+run $(mpirun -n 2 --bind-to none) "$BIN/tobi-perf" steal --iters 200
+all "tobi-perf measures steals between two processes" '[ $status -eq 0 ]' 'says "^steal.*shm"' '! complains "^tobi"'
 
 # --- what cannot be one job ---
 run $(mpirun -n 1) "$examples/fib" : -n 1 "$examples/pi"
@@ -88,7 +94,7 @@ else
 fi
 mkdir "$folder/broken"; : > "$folder/broken/libpmix.so.2"
 run $(mpirun -n 1) env LD_LIBRARY_PATH="$folder/broken" "$bench" fib
-all "a PMIx library that cannot be loaded is one sentence" '[ $status -eq 1 ]' 'complains "^tobi: the PMIx library cannot be loaded (.*install libpmix2"'
+all "a PMIx library that cannot be loaded is one sentence" '[ $status -eq 1 ]' 'complains "^tobi: process 0 on .*: the PMIx library cannot be loaded (.*install libpmix2"'
 run $(mpirun -n 2 -x TOBI_STACK_SIZE=64K) "$bench" uts --tree T3
 all "a full stack is explained, and ends the job" '[ $status -eq 1 ]' '! says result' 'complains "the stack of the nested tasks is full.*TOBI_STACK_SIZE"'
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of libfabric's provider shm in /dev/shm have a name each, and are removed where their process is gone, and only there.
+// The files of libfabric's provider shm in /dev/shm have a name each, and are removed where their process is gone
+// alone.
 #include "transports/ofi/shm_files.hpp"
 
 #include <fcntl.h>

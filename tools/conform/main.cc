@@ -374,6 +374,7 @@ int ask_launched(arguments& a, base::settings& in_force) {
 
 int main(int argc, char** argv) {
   arguments a = parse(argc, argv);
+  bootstrap::before_joining();
   base::settings in_force = base::read_settings();
   if (a.transport != nullptr) in_force.transport = a.transport->name;
   transports::check_names(in_force);

@@ -106,6 +106,7 @@ void print_row_under_heading(const arguments& a, const row& r) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tobi::bootstrap::before_joining();
   const arguments a = parse(argc, argv);
   if (a.child) return measure(a);
   if (!tobi::bootstrap::launched()) return run(a);

@@ -21,8 +21,8 @@ namespace {
 constexpr std::string_view scheme = "fi_shm://";
 
 // The process that a file is named after may live in another namespace of process ids, such as another container's with
-// the same /dev/shm: then it is not to be seen here, or another process has its id. But the kernel grants no read lease on a file that anybody has
-// open for writing, or has mapped through such a descriptor: wherever that is.
+// the same /dev/shm: then it is not to be seen here, or another process has its id. But the kernel grants no read lease
+// on a file that anybody has open for writing, or has mapped through such a descriptor: wherever that is.
 bool nobody_writes(int folder, const char* name) {
   const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return false;

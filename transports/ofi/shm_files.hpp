@@ -15,8 +15,8 @@ namespace tobi::transports::ofi {
 void name_endpoint(fi_info& info);
 /// The file of an endpoint whose ADDRESS is "fi_shm://NAME:UID:NUMBER", or "".
 [[nodiscard]] std::string file_of(std::string_view address);
-/// The provider cannot remove its file when its process is killed. Peers map it when they first talk to it, so it cannot
-/// lose its name before. What processes of this user have left that are gone, this removes from FOLDER.
+/// The provider cannot remove its file when its process is killed. Peers map it when they first talk to it, so it
+/// cannot lose its name before. What processes of this user have left that are gone, this removes from FOLDER.
 void remove_what_the_dead_left(const char* folder = "/dev/shm");
 
 }  // namespace tobi::transports::ofi

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -33,6 +34,7 @@ std::string own_mark() {
 }
 
 // What a launcher, or the user on each host, has told this process of its place: another launcher tells something else.
+// Hydra has no name for its job, but a socket for each process.
 std::string own_place() {
   std::string place;
   for (const char* name :
@@ -40,7 +42,16 @@ std::string own_place() {
     const char* value = std::getenv(name);
     place += std::string("/") + (value == nullptr ? "" : value);
   }
+  struct stat socket {};
+  if (const char* fd = std::getenv("PMI_FD"); fd != nullptr && fstat(std::atoi(fd), &socket) == 0) {
+    place += "/" + std::to_string(socket.st_ino);
+  }
   return place;
+}
+
+std::string_view mark_found() {
+  const char* given = std::getenv(job_mark);
+  return given == nullptr ? "" : given;
 }
 
 }  // namespace
@@ -75,11 +86,11 @@ std::string lost_threads(const std::vector<std::string>& threads) {
          " there waits for ever; make tobi::runtime before threads, OpenMP regions and MPI_Init.";
 }
 
+bool has_the_place_of_a_job() { return mark_found().ends_with(own_place()); }
+
 void mark_job(bool launched) {
-  const char* given = std::getenv(job_mark);
-  const std::string_view found = given == nullptr ? "" : given;
+  const std::string_view found = mark_found();
   const std::string own = own_mark() + ":";
-  const std::string place = own_place();
   if (found.starts_with(own)) {
     constexpr std::string_view why =
         "two copies of Tobiuo's library are in this process, and a job of the other one lives; link the program and "
@@ -90,13 +101,13 @@ void mark_job(bool launched) {
     base::log(base::log_level::error, why);
     std::exit(base::exit_usage);
   }
-  if (launched && found.ends_with(place)) {
+  if (launched && has_the_place_of_a_job()) {
     base::fatal(
         "this program was started by a process of a running job, in whose launcher's environment it would wait for "
         "that job's other processes; set TOBI_BOOTSTRAP=fork for it to be a job of its own.",
         base::exit_usage);
   }
-  setenv(job_mark, (own + std::to_string(getpid()) + place).c_str(), 1);
+  setenv(job_mark, (own + std::to_string(getpid()) + own_place()).c_str(), 1);
 }
 
 void unmark_job() noexcept { unsetenv(job_mark); }

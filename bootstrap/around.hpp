@@ -13,6 +13,9 @@ namespace tobi::bootstrap {
 /// "" or one sentence: workers that are forked have none of THREADS.
 [[nodiscard]] std::string lost_threads(const std::vector<std::string>& threads);
 
+/// Whether a process of a running job has started this program, and it has that process's place in the launcher's
+/// environment; or a job lives in this process.
+[[nodiscard]] bool has_the_place_of_a_job();
 /// A job lives in this process, or will at once: other copies of the library in it, and the programs that it starts,
 /// find that out. Fatal, status 2, where a job of another copy lives here. LAUNCHED: fatal too where this program was
 /// started by a process of a job, whose launcher's environment it has inherited: it would be taken for that process,

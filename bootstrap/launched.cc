@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "bootstrap/around.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/tcp/meeting.hpp"
 #include "libcore/base/log.hpp"
@@ -71,6 +72,7 @@ bool launched() noexcept {
 
 void before_joining() {
   if (!launched() || tcp::is_asked()) return;  // without a launcher each speaks for itself
+  if (has_the_place_of_a_job()) return;        // nor may it end the job of the process that has started it
   const char* const own = *std::find_if(std::begin(rank_names), std::end(rank_names), is_given);
   base::set_unjoined_identity(std::atoi(std::getenv(own)));
   base::set_fatal_hook([](int status) { end_the_job(status); });

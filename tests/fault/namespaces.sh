@@ -38,7 +38,7 @@ all "a job of the same process ids in another namespace runs beside it" '[ $stat
 run TOBI_WORKERS=2 TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER=shm unshare --pid --fork --mount-proc "$BIN/tobi-perf" get --transport ofi --size 8 --iters 200 --raw
 all "and so does tobi-perf, which calls libfabric itself" '[ $status -eq 0 ]' '[ "$(grep -c "^get " "$out")" -eq 2 ]'
 # What a killed job leaves is named after ids that the next container's processes have too.
-mapfile -t left < <(sed -n 's|.* \(/dev/shm/[12]\.[0-9a-f]*:.*\)|\1|p' "/proc/${worker% }/maps" | sort -u)
+mapfile -t left < <(sed -n 's|.* \(/dev/shm/[0-9]*\.[0-9a-f]*:.*\)|\1|p' "/proc/${worker% }/maps" | sort -u)
 all "the first one's files are there" '[ ${#left[@]} -eq 2 ]' 'ls "${left[@]}" >/dev/null'
 kill -KILL "$first"
 wait "$first" 2>/dev/null

@@ -121,12 +121,22 @@ done
 run $mpirun -n 2 /lib*/ld-linux-*.so.? "$bench" fib --n 20
 all "a program that the loader is told to run" '[ $status -eq 0 ]' 'says 6765'
 
-# --- a job inside of a job ---
-run $mpirun -n 2 "$own" nested "$own"
-all "a program that a launcher's process starts is refused, and does not wait for ever" '[ $status -eq 0 ]' 'says "2 workers: 42"' \
-  'says "it ended with status 2"' 'complains "this program was started by a process of a running job.*set TOBI_BOOTSTRAP=fork"'
-run $mpirun -n 2 "$own" nested "TOBI_BOOTSTRAP=fork TOBI_WORKERS=2 $own"
-all "or is a job of its own" '[ $status -eq 0 ]' '[ "$(grep -c "2 workers: 42" "$out")" -eq 2 ]' 'says "it ended with status 0"' silent
+# --- a job inside of a job: whatever becomes of the inner one, the outer one goes on ---
+for launcher in "$mpirun" mpiexec.mpich; do  # the program has the library inside, and its plugins elsewhere
+  name=${launcher%% *}
+  command -v "$name" >/dev/null || { skip "a job inside of one of $name: needs its package"; continue; }
+  run LD_LIBRARY_PATH="$lib" $launcher -n 2 "$own" nested "$own"
+  all "$name: a program that a process of a job starts is refused, and does not wait for ever" '[ $status -eq 0 ]' 'says "2 workers: 42"' \
+    'says "it ended with status 2"' 'complains "^tobi: this program was started by a process of a running job.*set TOBI_BOOTSTRAP=fork"'
+  run LD_LIBRARY_PATH="$lib" $launcher -n 2 "$own" nested "TOBI_STACK_SIZE=pigeon $own"
+  all "$name: so is one with a mistake" '[ $status -eq 0 ]' 'says "2 workers: 42"' 'says "it ended with status 2"' 'complains "^tobi: TOBI_STACK_SIZE=pigeon"'
+  run LD_LIBRARY_PATH="$lib" $launcher -n 2 "$own" nested "TOBI_BOOTSTRAP=fork TOBI_WORKERS=2 $own"
+  all "$name: or it is a job of its own" '[ $status -eq 0 ]' '[ "$(grep -c "2 workers: 42" "$out")" -eq 2 ]' 'says "it ended with status 0"' silent
+done
+if command -v mpiexec.mpich >/dev/null; then
+  run LD_LIBRARY_PATH="$lib" mpiexec.mpich -n 2 "$own" nested "mpiexec.mpich -n 2 $own"
+  all "or one of a launcher of its own" '[ $status -eq 0 ]' '[ "$(grep -c "2 workers: 42" "$out")" -eq 2 ]' 'says "it ended with status 0"' silent
+fi
 run TOBI_WORKERS=2 "$own" nested "$own"
 all "without a launcher it is one at once" '[ $status -eq 0 ]' '[ "$(grep -c "2 workers: 42" "$out")" -eq 2 ]' silent
 finish

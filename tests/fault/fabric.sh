@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# soak: kills at random moments, and files of all of /dev/shm
+# soak: kills at random moments
 # What goes wrong while a job runs over a network: two nodes on this machine (TOBI_NODES=2), four workers, libfabric's providers.
 # TRIES (3; in a soak 5) kills for each provider; SEED may be given.
 . "$(dirname "$0")/../harness.inc"
@@ -17,14 +17,15 @@ start() {  # provider, arguments
   TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER=$1 "$bench" "${@:2}" --workers 4 --json >"$out" 2>"$err" </dev/null &
   first=$!
 }
-family() { all=("$first" $(cat "/proc/$first/task/$first/children")); }
+family() { all=("$first" $(children "$first")); }
+complete() { family; [ ${#all[@]} -eq 4 ]; }
 
 # The worker itself would need a moment to open the fabric: one that is killed before has nothing to do with it.
 killed() {  # provider, which try
   local rule="kill -9 of a worker over $1, try $2" victim begin status
-  start "$1" uts --tree T1L
+  start "$1" $on_and_on
+  until_true complete || wrong "$rule" "not each worker began"
   sleep "0.$(printf %03d $((RANDOM % 600 + 200)))"
-  family
   victim=$((RANDOM % ${#all[@]}))
   if ! kill -9 "${all[victim]}"; then wrong "$rule" "there was nobody to kill"; kill -9 "$first"; wait "$first"; return; fi
   begin=$(now_ms)
@@ -43,8 +44,8 @@ killed() {  # provider, which try
 stopped() {  # provider
   local rule="a worker that stands still for two seconds over $1 holds nobody back for good" status
   start "$1" uts --tree T1 --repeat 3 --verify
+  until_true complete
   sleep 0.4
-  family
   local victim=${all[$((RANDOM % ${#all[@]}))]}
   if ! kill -STOP "$victim"; then wrong "$rule" "the job was over"; return; fi
   sleep 2
@@ -73,42 +74,31 @@ faults() {  # provider
   done
 }
 
-# libfabric's shm provider keeps a file PID:UID:NUMBER in /dev/shm for every endpoint, and cannot remove it when its process is
-# killed. Whoever is left of a job does.
-files_of_the_dead() {
-  local file pid
-  for file in /dev/shm/[0-9]*:"$(id -u)":*; do
-    pid=${file##*/} pid=${pid%%:*}
-    [ ! -e "$file" ] || [ -d "/proc/$pid" ] || echo "$file"
-  done
-}
+# libfabric's shm provider keeps a file in /dev/shm for every endpoint (transports/ofi/shm_files.hpp), and cannot remove it when its
+# process is killed. Whoever is left of a job does.
+files_of() { local p; for p in "$@"; do compgen -G "/dev/shm/$p.*:$(id -u):*"; done; }  # PROCESS...
+each_has_a_file() { local p; complete && for p in "${all[@]}"; do [ -n "$(files_of "$p")" ] || return; done; }
 leaves_nothing() {
-  local how rule left
-  left=$(files_of_the_dead)
-  if [ -z "$left" ]; then ok "the killed workers over shm have left nothing in /dev/shm"
-  else wrong "the killed workers over shm have left nothing in /dev/shm" "$left"; fi
+  local how rule
   for how in "KILL 0" "KILL 3" "TERM 0" "TERM 2" "SEGV 0" "SEGV 1" "ABRT 1"; do
     rule="SIG${how% *} to rank ${how#* } over shm leaves nothing in /dev/shm"
-    start shm uts --tree T1L
-    for _ in $(seq 400); do
-      family
-      [ ! -e "/dev/shm/${all[${how#* }]:-none}:$(id -u):0" ] || break
-      sleep 0.05
-    done
-    sleep 0.5  # the fabric is open now, and the tree is begun
-    if [ ! -e "/dev/shm/${all[${how#* }]}:$(id -u):0" ]; then wrong "$rule" "there was no file to begin with"; fi
-    kill -"${how% *}" "${all[${how#* }]}"
-    for _ in $(seq 500); do alive "${all[@]}" || break; sleep 0.01; done
-    if alive "${all[@]}"; then wrong "$rule" "the job has not ended"; kill -9 "${all[@]}"; fi
+    start shm $on_and_on
+    if ! until_true each_has_a_file; then
+      wrong "$rule" "not each worker had a file: $(files_of "${all[@]}")"
+      kill -9 "${all[@]}"
+    else
+      kill -"${how% *}" "${all[${how#* }]}"
+      until_true '! alive "${all[@]}"' || { wrong "$rule" "the job has not ended"; kill -9 "${all[@]}"; }
+    fi
     wait "$first"
-    left=$(files_of_the_dead)
-    if [ -z "$left" ]; then ok "$rule"; else wrong "$rule" "$left"; fi
+    nothing "$rule" "$(files_of "${all[@]}")"
   done
-  TOBI_WRAP=fault TOBI_FAULT=lose=1@100 start shm uts --tree T1L
+  rule="a job that ends itself over shm leaves nothing in /dev/shm"
+  TOBI_WRAP=fault TOBI_FAULT=lose=1@1000 start shm btc --depth 2 --iter 1000 --repeat 100000
+  until_true '! alive "$first" || each_has_a_file'
+  each_has_a_file || wrong "$rule" "it ended before each worker had a file"
   wait "$first"
-  left=$(files_of_the_dead)
-  if [ -z "$left" ]; then ok "a job that ends itself over shm leaves nothing in /dev/shm"
-  else wrong "a job that ends itself over shm leaves nothing in /dev/shm" "$left"; fi
+  nothing "$rule" "$(files_of "${all[@]}")"
 }
 
 for provider in 'tcp;ofi_rxm' shm; do

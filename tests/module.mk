@@ -16,7 +16,7 @@ test_programs  := $(unit_programs) $(job_programs)
 flags_tests_unit := -Wno-maybe-uninitialized
 flags_tests_jobs := $(flags_tests_unit)
 
-# What all of them parse is parsed once.
+# What all of them parse is parsed once. The three programs of the thread sanitizer would not repay it.
 test_objects := $(call objects,$(unit_sources) $(job_sources))
 # What programs make of the headers at each -O is for tests/apps/fork_programs.sh; here -O3 takes twice as long to compile.
 # Those that compute for long are worth compiling.
@@ -24,15 +24,17 @@ computing_tests := $(call objects,tests/unit/uts_test.cc tests/unit/balancers_te
 ifeq ($(MODE),release)
 $(filter-out $(computing_tests),$(test_objects)): private CXXFLAGS += -Og
 endif
+ifneq ($(MODE),tsan)
 $(call parsed_once,tests,tests/parsed_once.hpp,$(filter-out $(computing_tests),$(test_objects)),$(if $(filter release,$(MODE)),-Og) $(flags_tests_unit))
+endif
 
 $(OUT)/tests/uts_test: $(OUT)/obj/tests/unit/uts_test.o $(OUT)/obj/tools/bench/trees.o $(OUT)/obj/tools/bench/answers.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main -lfmt)
 $(OUT)/tests/balancers_test: $(OUT)/obj/tests/unit/balancers_test.o $(OUT)/obj/tools/bench/virtual_cores.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main)
 # What threads of one process share needs no transport: little is built again for the thread sanitizer.
-shared_rooms      := base trace net deque task sched
-shared_files      := $(addprefix libcore/pool/,queue.cc thief.cc one_sided_thief.cc) bootstrap/signed_code.cc
+shared_rooms      := base trace net deque
+shared_files      := $(addprefix libcore/pool/,queue.cc thief.cc one_sided_thief.cc) libcore/task/door.cc bootstrap/signed_code.cc
 shared_by_threads := $(OUT)/lib/libshared-by-threads.a
 $(shared_by_threads): $(call objects,$(filter arch/% alloc/% $(shared_rooms:%=libcore/%/%) transports/nap.cc transports/settings.cc,$(lib_units)) $(shared_files)) $(OUT)/obj/alloc/jemalloc.o FORCE
 	$(call made,AR,rm -f $@ && $(CROSS)ar crs $@ $(filter %.o,$^))

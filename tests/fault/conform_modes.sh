@@ -25,7 +25,7 @@ for mode in noamo manual,depth1,nochain ${SOAK:+ordered-gets inorder manual manu
   case $mode in *nochain*) least=18 ;; noamo) least=18 ;; ordered-gets) least=28 ;; *) least=24 ;; esac
   conform "sim in mode $mode" $least sim TOBI_SIM=$mode
 done
-for seed in ${SOAK:+2} 3; do conform "sim with seed $seed" 26 sim TOBI_SIM_SEED=$seed; done
+for seed in ${SOAK:+2 3}; do conform "sim with seed $seed" 26 sim TOBI_SIM_SEED=$seed; done
 ! in_soak || conform "shm when 5,000 posts are refused" 26 shm TOBI_WRAP=fault TOBI_FAULT=again=5000
 conform "shm when half of all posts and flushes are refused" 26 shm TOBI_WRAP=fault TOBI_FAULT=again-rate=50
 ! in_soak || conform "self when half of all posts and flushes are refused" 22 self TOBI_WRAP=fault TOBI_FAULT=again-rate=50

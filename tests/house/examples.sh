@@ -28,7 +28,7 @@ extract() {
       seen[name] = 1
       split_at = 0
       for (i = 1; i <= n; i++) if (lines[i] == "") split_at = i
-      print "#include <array>\n#include <cstdio>\n#include <tobi/tobi.hpp>" >file
+      print "#include \"includes.hpp\"" >file
       for (i = 1; i < split_at; i++) print "#line " first + i - 1 " \"" FILENAME "\"\n" lines[i] >file
       print "int main(int argc, char** argv) {\n  tobi::runtime rt(argc, argv);" >file
       printed = ""
@@ -44,10 +44,14 @@ extract() {
     }
     END { if (inside || pending) complain("an example has no end") }' "$1"
 }
+# What all of them include is parsed once.
+flags="-std=c++20 -O0 -Wall -Wextra -Wconversion -Wshadow -Werror -Ilibcore/include -I$folder"
+printf '#include <%s>\n' array cstdio tobi/tobi.hpp >"$folder/includes.hpp"
+run $CXX $flags -x c++-header "$folder/includes.hpp" -o "$folder/includes.hpp.gch"; verdict $? "the public headers compile without a warning"
 # wrong PROGRAM: what its compiler complains of, or what its jobs print in place of what it says.
 wrong() {
   local how
-  $CXX -std=c++20 -O0 -Wall -Wextra -Wconversion -Wshadow -Werror -Ilibcore/include "$1.cc" -o "$1" "$BIN/../lib/libtobi.a" -lhwloc -lpthread -ldl 2>&1 || return
+  $CXX $flags "$1.cc" -o "$1" "$BIN/../lib/libtobi.a" -lhwloc -lpthread -ldl 2>&1 || return
   for how in ${SOAK:+TOBI_WORKERS=2} 'TOBI_WORKERS=4 TOBI_NODES=2' 'TOBI_WORKERS=2 TOBI_DEBUG_MIGRATE=1 TOBI_DEBUG_GLOBAL=1'; do
     limited env $how "$1" >"$1.out" 2>&1 </dev/null || echo "$how: status $?"
     cmp -s "$1.out" "$1.prints" || { echo "$how:"; cat "$1.out"; }

@@ -12,7 +12,7 @@ if [ -z "${SOAK:-}" ]; then :; elif command -v clang++ >/dev/null; then compiler
 says() {
   cat >"$folder/program.cc"
   for compiler in $compilers; do
-    $compiler "$3" -I"$ROOT/libcore/include" -fsyntax-only "$folder/program.cc" >"$out" 2>&1 && { not_ok "$compiler: $2: it compiles"; continue; }
+    $compiler "$3" -I"$ROOT/libcore/include" -I"$folder" -fsyntax-only "$folder/program.cc" >"$out" 2>&1 && { not_ok "$compiler: $2: it compiles"; continue; }
     grep -E '(fatal )?error:' "$out" >"$folder/errors"
     if ! head -n 1 "$folder/errors" | grep -qF -- "$1"; then
       not_ok "$compiler: $2"
@@ -23,8 +23,10 @@ says() {
     fi
   done
 }
-# A task around the lines on standard input.
-task() { printf '#include <memory>\n#include <string>\n#include <tobi/tobi.hpp>\n#include <vector>\nlong add(long a, long b) { return a + b; }\nlong f() {\n'; cat; printf '  return 0;\n}\n'; }
+# A task around the lines on standard input. What all of them include is parsed once, by the compiler that can.
+printf '#include <%s>\n' memory string tobi/tobi.hpp vector >"$folder/includes.hpp"
+run $CXX -std=c++20 -I"$ROOT/libcore/include" -x c++-header "$folder/includes.hpp" -o "$folder/includes.hpp.gch"; verdict $? "the headers compile"
+task() { printf '#include "includes.hpp"\nlong add(long a, long b) { return a + b; }\nlong f() {\n'; cat; printf '  return 0;\n}\n'; }
 
 printf '#include <tobi/tobi.hpp>\nint main() {}\n' | says 'tobi: Tobiuo needs C++20' 'a program in C++17 is told what is missing' -std=c++17
 for header in $(cd "$ROOT/libcore/include" && find tobi -name '*.hpp' ! -path '*/detail/*' | sort); do
@@ -32,7 +34,7 @@ for header in $(cd "$ROOT/libcore/include" && find tobi -name '*.hpp' ! -path '*
 done >"$folder/headers"
 while read -r line; do
   echo "$line" >"$folder/one.cc"
-  $CXX -std=c++17 -I"$ROOT/libcore/include" -fsyntax-only "$folder/one.cc" 2>&1 | grep 'error:' | head -n 1 | grep -q 'tobi: Tobiuo needs C++20' || echo "$line"
+  $CXX -std=c++17 -Wfatal-errors -I"$ROOT/libcore/include" -fsyntax-only "$folder/one.cc" 2>&1 | grep 'error:' | head -n 1 | grep -q 'tobi: Tobiuo needs C++20' || echo "$line"
 done <"$folder/headers" >"$folder/silent"
 nothing "each public header says so" "$(cat "$folder/silent"; [ -s "$folder/headers" ] || echo 'no header at all')"
 

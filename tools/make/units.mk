@@ -36,4 +36,4 @@ $(3): private CXXFLAGS += -include $(OUT)/obj/parsed/$(1).hpp -Wno-stringop-over
 $(3): $(OUT)/obj/parsed/$(1).hpp.gch
 endef
 parsed_once = $(if $(filter debug,$(MODE)),,$(eval $(call parsed_once_rules,$(1),$(2),$(3),$(4))))
-$(call parsed_once,hot,tools/make/parsed_once.hpp,$(call objects,$(filter-out %/joined.cc %.S,$(lib_units))))
+$(call parsed_once,hot,tools/make/parsed_once.hpp,$(call objects,$(filter-out $(if $(filter release,$(MODE)),%/joined.cc) %.S,$(lib_units))))

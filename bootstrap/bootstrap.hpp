@@ -107,7 +107,7 @@ struct plan {
   base::per_rank<std::string> hosts;    // of each node
   std::vector<neighbour> neighbours{};  // the other clients on this node
   node_page* shared = nullptr;          // with them; null: nothing
-  int host_timeout_s = 0;               // TOBI_HOST_TIMEOUT
+  int peer_timeout_s = 0;               // TOBI_PEER_TIMEOUT
   base::port_range ports{};             // TOBI_PORTS
 
   [[nodiscard]] int clients() const noexcept { return static_cast<int>(node.size()); }

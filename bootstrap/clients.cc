@@ -30,14 +30,13 @@ std::string text_of(const std::vector<std::byte>& bytes) {
 }
 
 std::string to_text(const client_card& c) {
-  return c.host + "\n" + c.node + "\n" + std::to_string(c.wanted) + " " + std::to_string(c.cores) + " " +
-         std::to_string(c.pid) + " " + std::to_string(c.page_fd) + "\n";
+  return to_text(c.host) + std::to_string(c.wanted) + " " + std::to_string(c.cores) + " " + std::to_string(c.pid) +
+         " " + std::to_string(c.page_fd) + "\n";
 }
 
 // False: there is no more.
 bool read_card(std::istream& in, client_card& c) {
-  std::getline(in, c.host);
-  std::getline(in, c.node);
+  if (!read_host(in, c.host)) return false;
   in >> c.wanted >> c.cores >> c.pid >> c.page_fd;
   in.ignore();  // the end of the line
   return !in.fail();
@@ -68,12 +67,7 @@ news news_from(const std::string& text) {
 
 client_card own_card(const exchange& launcher, int wanted, int cores) {
   client_card c;
-  c.host = base::host_name();
-  std::string boot;
-  base::file_in("/proc/sys/kernel/random/boot_id") >> boot;
-  std::array<char, 64> processes{};
-  if (readlink("/proc/self/ns/pid", processes.data(), processes.size() - 1) < 0) processes[0] = '\0';
-  c.node = c.host + " " + boot + " " + processes.data();
+  c.host = this_host();
   c.wanted = wanted;
   c.cores = launcher.may_fork() ? cores : 1;  // it would have no use for more
   c.pid = getpid();
@@ -121,17 +115,21 @@ plan spread_workers(const std::vector<client_card>& cards, int self, std::string
   std::map<std::string, node_here> nodes;
   for (std::size_t c = 0; c < cards.size(); ++c) {
     const auto number = static_cast<int>(nodes.size());
-    node_here& n = nodes.try_emplace(cards[c].node, node_here{number, 0, static_cast<int>(c), 0}).first->second;
+    node_here& n = nodes.try_emplace(cards[c].host.node, node_here{number, 0, static_cast<int>(c), 0}).first->second;
     ++n.clients;
     if (n.wanted == 0) n.wanted = cards[c].wanted;
   }
+  std::vector<host_card> hosts;
+  hosts.reserve(cards.size());
+  for (const client_card& c : cards) hosts.push_back(c.host);
+  const std::vector<std::string> names = names_of_hosts(hosts);
   for (std::size_t c = 0; c < cards.size(); ++c) {
     const client_card& card = cards[c];
-    const node_here& here = nodes.at(card.node);
+    const node_here& here = nodes.at(card.host.node);
     const int wanted = here.wanted != 0 ? here.wanted : cards[0].wanted;
     int workers = 1;
     if (card.wanted != 0 && card.wanted != wanted) {
-      wrong = "process " + std::to_string(c) + " on " + card.host + " asks for " + in_words(card.wanted) +
+      wrong = "process " + std::to_string(c) + " on " + names[c] + " asks for " + in_words(card.wanted) +
               " there and process " + std::to_string(here.first) + " for " + in_words(wanted) +
               "; set TOBI_WORKERS alike for all processes of a node.";
     } else if (wanted == one_per_client) {
@@ -141,14 +139,14 @@ plan spread_workers(const std::vector<client_card>& cards, int self, std::string
     } else if (wanted % here.clients == 0) {
       workers = wanted / here.clients;
     } else {
-      wrong = std::to_string(wanted) + " workers on " + card.host + " cannot be shared equally by the " +
+      wrong = std::to_string(wanted) + " workers on " + names[c] + " cannot be shared equally by the " +
               std::to_string(here.clients) +
               " processes that the launcher started there; set TOBI_WORKERS to a multiple of " +
               std::to_string(here.clients) + ", or unset it for one worker per process.";
     }
     p.first.push_back(p.first.back() + workers);
     p.node.push_back(here.number);
-    if (here.first == static_cast<int>(c)) p.hosts.push_back(card.host);
+    if (here.first == static_cast<int>(c)) p.hosts.push_back(names[c]);
   }
   return p;
 }
@@ -248,7 +246,7 @@ plan agree(exchange& launcher, const layout& mine, int wanted, int cores, base::
   }
   if (self != 0) base::take_settings(first.settings, in_force);
   adopt_canary(first.canary);
-  p.host_timeout_s = in_force.host_timeout_s;
+  p.peer_timeout_s = in_force.peer_timeout_s;
   p.ports = in_force.ports;
   return p;
 }

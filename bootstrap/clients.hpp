@@ -4,15 +4,15 @@
 #pragma once
 
 #include "bootstrap/bootstrap.hpp"
+#include "bootstrap/host_names.hpp"
 #include "bootstrap/layout.hpp"
 
 namespace tobi::bootstrap {
 
 /// What one client says of itself.
 struct client_card {
-  std::string host;
-  std::string node;  // equal where processes can see each other in /proc: host, boot and process namespace
-  int wanted = 0;    // workers on its node; 0: not said; or one_per_client
+  host_card host;
+  int wanted = 0;  // workers on its node; 0: not said; or one_per_client
   int cores = 1;
   pid_t pid = 0;
   int page_fd = -1;  // a node_page that it offers

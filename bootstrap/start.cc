@@ -87,6 +87,7 @@ std::unique_ptr<bootstrap> enter(const entrance& by, base::settings& in_force, i
   const layout mine = own_layout();  // before the launcher's library is loaded: its place does not matter
   std::unique_ptr<exchange> launcher = by.join(in_force);
   plan spread = agree(*launcher, mine, wanted, cores, in_force);
+  base::set_host_name(spread.host(spread.self));
   if (!launcher->may_fork() && spread.workers(spread.self) > 1) {
     base::fatal("processes of " + std::string(launcher->name()) + " cannot fork more workers: start " +
                     std::to_string(spread.first.back()) + " processes, or leave TOBI_WORKERS alone.",

@@ -40,7 +40,7 @@ node_page* of_node = nullptr;  // where a launcher started several processes her
 int own_client = 0;
 base::left_file* files_of_node = nullptr;
 std::size_t all_files_of_node = 0;
-char host_name[256] = "unknown host";
+const char* host_name = "unknown host";
 struct sigaction former_child_action;  // the program's own SIGCHLD handler, which still gets its turn
 
 // Signals that mean "end" to a program that says nothing about them.
@@ -341,7 +341,7 @@ void watch(job_page& of, std::uint32_t member, const plan& spread) noexcept {
                       of_node == nullptr || member != 0
                           ? nullptr
                           : files_of_node + static_cast<std::size_t>(own_client) * base::left_files_per_process);
-  gethostname(host_name, sizeof host_name - 1);
+  host_name = base::known_host_name();
   give_handlers_a_stack();
   for (const int s : faults) install(s, on_fatal, 0);
   if (member == 0 && page->total > 1) {

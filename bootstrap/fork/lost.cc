@@ -101,7 +101,7 @@ void host_lost(int node, bool silent) noexcept {
   add_host(l, node);
   if (silent) {
     (l << " has been silent for ").number(static_cast<unsigned>(timeout_s));
-    l << " s (TOBI_HOST_TIMEOUT): its power, kernel or network is lost; the job ends.";
+    l << " s (TOBI_PEER_TIMEOUT): its power, kernel or network is lost; the job ends.";
   } else {
     l << " is lost: its processes have ended; the job ends.";
   }
@@ -146,14 +146,14 @@ void set_launcher(exchange* to, std::shared_ptr<const plan> spread) {
 std::string offer_door() {
   const plan& p = *clients_of_job;
   const int own_node = p.node[p.self];
-  if (p.host_timeout_s == 0 || p.hosts.size() < 2 || first_client_of(own_node) != p.self) return "";
+  if (p.peer_timeout_s == 0 || p.hosts.size() < 2 || first_client_of(own_node) != p.self) return "";
   ring::member& self = members().emplace_back(p.ports);
   const std::string text = self.door_text();
   if (text.empty()) {
     base::log(base::log_level::warn, std::string("no TCP port for the host before this one to watch it (") +
                                          std::strerror(errno) +
                                          "): should this host be lost, the launcher alone will notice. TOBI_PORTS "
-                                         "chooses the ports, and TOBI_HOST_TIMEOUT=0 does without.");
+                                         "chooses the ports, and TOBI_PEER_TIMEOUT=0 does without.");
   }
   return text;
 }
@@ -161,8 +161,8 @@ std::string offer_door() {
 void join_ring(exchange& launcher, std::string_view key) {
   const plan& p = *clients_of_job;
   const int own_node = p.node[p.self];
-  if (p.host_timeout_s == 0 || p.hosts.size() < 2 || first_client_of(own_node) != p.self) return;
-  timeout_s = p.host_timeout_s;
+  if (p.peer_timeout_s == 0 || p.hosts.size() < 2 || first_client_of(own_node) != p.self) return;
+  timeout_s = p.peer_timeout_s;
   const auto nodes = static_cast<int>(p.hosts.size());
   const ring::seat at{(own_node + nodes - 1) % nodes, (own_node + 1) % nodes, p.hosts[(own_node + 1) % nodes],
                       own_node == 0};

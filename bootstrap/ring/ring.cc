@@ -124,7 +124,7 @@ void member::state::meet() {
   base::log(at.speaks ? base::log_level::warn : base::log_level::info,
             "host " + at.next_host + " cannot be reached over TCP (" + why +
                 "): should a host be lost, the launcher alone will end the job. Open the ports of TOBI_PORTS between "
-                "the hosts, or set TOBI_HOST_TIMEOUT=0.");
+                "the hosts, or set TOBI_PEER_TIMEOUT=0.");
   out.reset();
 }
 

@@ -4,7 +4,7 @@
 // next one, in a circle: two connections per host, whatever the size of the job, and a thread that sleeps.
 //
 //   the other end closes   its processes are gone. Their launcher gets two seconds to end this job itself.
-//   the other end is silent for as long as TOBI_HOST_TIMEOUT says: power, kernel or network is lost. The kernel asks
+//   the other end is silent for as long as TOBI_PEER_TIMEOUT says: power, kernel or network is lost. The kernel asks
 //                          (keepalive), so a stopped process is not silent.
 //   the other end says END its part of the job ends, and somebody has said why: this one ends too, and says END to the
 //                          host on its other side.
@@ -25,7 +25,7 @@ namespace tobi::bootstrap::ring {
 /// How the end of another node is told, on the ring's thread. Each ends this process, or returns where the job is over.
 struct handlers {
   /// The processes of NODE are gone, or, where it is SILENT, it has not been heard of for the time of
-  /// TOBI_HOST_TIMEOUT.
+  /// TOBI_PEER_TIMEOUT.
   void (*lost)(int node, bool silent) noexcept;
   /// Another node ends the job with STATUS, and has said why.
   void (*told)(int status) noexcept;

@@ -27,6 +27,7 @@ void (*fatal_hook)(int) = nullptr;
 bool (*fatal_speaks)() noexcept = nullptr;
 // A plain array, not a string: signal handlers read it.
 std::array<char, 320> identity{};
+std::array<char, 256> known_host{};
 std::size_t identity_bytes = 0;
 std::array<char, 512> fatal_note{};
 std::size_t fatal_note_bytes = 0;
@@ -54,7 +55,7 @@ void sleep_through(long ms) noexcept {
 }
 
 void set_identity(const std::string& who) {
-  identity_bytes = (who + " on " + host_name()).copy(identity.data(), identity.size());
+  identity_bytes = (who + " on " + known_host_name()).copy(identity.data(), identity.size());
 }
 
 void leave_the_word() { sleep_through(3000); }  // mpirun takes one second to end the others
@@ -67,6 +68,13 @@ bool log_enabled(log_level level) noexcept { return level <= threshold; }
 std::string host_name() {
   std::array<char, 256> name{};
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
+}
+
+void set_host_name(const std::string& name) { known_host[name.copy(known_host.data(), known_host.size() - 1)] = '\0'; }
+
+const char* known_host_name() noexcept {
+  if (known_host[0] == '\0') set_host_name(host_name());
+  return known_host.data();
 }
 
 void set_log_identity(int rank) {

@@ -59,7 +59,7 @@ constexpr setting own_table[] = {
      "wait for others on a TCP port until so many processes, this one included, are one job"},
     {"TOBI_CONNECT", agreement::own, name{field<&settings::connect>, "HOST or HOST:PORT", "no"},
      "be of the job of the process that listens there"},
-    {"TOBI_HOST_TIMEOUT", agreement::given, number<int>{field<&settings::host_timeout_s>, 0, 86400},
+    {"TOBI_PEER_TIMEOUT", agreement::given, number<int>{field<&settings::peer_timeout_s>, 0, 86400},
      "how many seconds another host may be silent before the job ends; 0: nobody watches"},
     {"TOBI_PORTS", agreement::offered, ports{field<&settings::ports>},
      "TCP ports on which a host listens for the others of its job"},

@@ -60,7 +60,7 @@ struct settings {
   std::string bootstrap = "auto";  // auto, or what says which processes are in the job
   int listen = 0;                  // so many processes meet over TCP, and this one listens; 0: no
   std::string connect;             // HOST or HOST:PORT of the one that listens; "": no
-  int host_timeout_s = 30;         // another host may be silent for so long; 0: nobody watches
+  int peer_timeout_s = 30;         // another host may be silent for so long; 0: nobody watches
   port_range ports;                // on which the hosts of a job meet
   std::string transport = "auto";  // auto, or a name of the registry
   std::string mpi = "auto";        // auto, openmpi, mpich: the launcher's, so the bootstrap's and the transport's

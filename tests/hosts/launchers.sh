@@ -106,6 +106,13 @@ fi
 run mpirun.openmpi -n 1 --host h1 $bench fib : -n 1 --host h2 env TOBI_DEQUE=the $bench fib
 all "a setting of one host alone is refused, and both hosts are named" '[ $status -eq 2 ]' one_message \
   'complains "TOBI_DEQUE is the on rank 1 on h2, and on rank 0 on h1 it is"'
+for host in $(hosts); do on "$host" hostname localnode; done
+run mpirun.openmpi -n 1 --host h1 $bench fib : -n 1 --host h2 env TOBI_DEQUE=the $bench fib
+all "hosts of one name are told apart by their addresses" '[ $status -eq 2 ]' one_message \
+  'complains "rank 1 on localnode@10.77.0.2, and on rank 0 on localnode@10.77.0.1 it is"'
+run mpirun.openmpi --host h1,h2,h3 "$BIN/tobi-info" --no-measure --json
+all "tobi-info has a line for each of them" '[ $status -eq 0 ]' '[ "$(grep -c "\"kind\":\"host\",\"host\":\"localnode@10" "$out")" -eq 3 ]'
+for host in $(hosts); do on "$host" hostname "$host"; done
 head -c 20 /dev/zero | cat <(printf '\4\0\0\0\24\0\0\0\3\0\0\0GNU\0') - >"$folder/id"
 objcopy --update-section .note.gnu.build-id="$folder/id" "$bench" "$folder/other-build"
 on h2 mount --bind "$folder/other-build" "$bench"

@@ -9,12 +9,12 @@
 . tests/hosts/losses.inc
 inside 5
 clean
-export TOBI_HOST_TIMEOUT=5
+export TOBI_PEER_TIMEOUT=5
 srun="srun --mpi=pmix --ntasks-per-node=2"
 # mpirun notices by itself, later than the job: by keepalive where it is silent, and by the kernel's retries where it has sent something.
 keepalive="--mca oob_tcp_keepalive_time 10 --mca oob_tcp_keepalive_intvl 1 --mca oob_tcp_keepalive_probes 3"
 sysctl -qw net.ipv4.tcp_retries2=5
-mpirun="mpirun.openmpi $keepalive -x TOBI_HOST_TIMEOUT"
+mpirun="mpirun.openmpi $keepalive -x TOBI_PEER_TIMEOUT"
 on_hosts() {  # LAUNCHER HOSTS: two workers on each
   case $1 in srun*) echo "$1 -N $(wc -w <<<"$2") -w $(tr ' ' , <<<"$2")" ;; *) echo "$1 --host $(sed 's/ \|$/:2,/g; s/,$//' <<<"$2")" ;; esac
 }

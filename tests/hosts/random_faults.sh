@@ -8,7 +8,7 @@
 . tests/hosts/hosts.inc
 . tests/hosts/losses.inc
 : "${FAULTS:=20}" "${SEED:=$$}"
-export FAULTS SEED TOBI_HOST_TIMEOUT=5
+export FAULTS SEED TOBI_PEER_TIMEOUT=5
 inside 3
 clean
 echo "seed $SEED"
@@ -16,7 +16,7 @@ RANDOM=$SEED
 one_of() { local all=("$@"); echo "${all[RANDOM % $#]}"; }
 sysctl -qw net.ipv4.tcp_retries2=5  # mpirun's own daemons notice by these
 mpirun="mpirun.openmpi --mca oob_tcp_keepalive_time 10 --mca oob_tcp_keepalive_intvl 1 --mca oob_tcp_keepalive_probes 3 \
--x TOBI_HOST_TIMEOUT --host h1:2,h2:2,h3:2"
+-x TOBI_PEER_TIMEOUT --host h1:2,h2:2,h3:2"
 per_worker="srun --mpi=pmix -N 3 --ntasks-per-node=2"
 per_host="env TOBI_WORKERS=2 srun -K --mpi=pmix -N 3 --ntasks-per-node=1"
 endless=("uts --tree T1XL" "fib --n 47" "cilksort --n 1000000 --repeat 1000" "hf --atoms 24 --tile 6 --iterations 1000")

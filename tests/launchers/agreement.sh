@@ -33,7 +33,7 @@ other() {  # a value that is not the default
   case $1 in
     TOBI_TRANSPORT) echo shm ;;
     TOBI_NODES) echo 2 ;;
-    TOBI_HOST_TIMEOUT) echo 20 ;;
+    TOBI_PEER_TIMEOUT) echo 20 ;;
     TOBI_OFI_PROVIDER) echo tcp ;;
     TOBI_OFI_PROGRESS | TOBI_AMO_SERVER) echo thread ;;
     TOBI_MPI) echo openmpi ;;

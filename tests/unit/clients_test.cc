@@ -98,8 +98,7 @@ std::vector<client_card> on_nodes(const std::vector<std::string>& nodes, int wan
   std::vector<client_card> cards;
   for (const std::string& n : nodes) {
     client_card c;
-    c.host = n;
-    c.node = n + " boot";
+    c.host = {n, n + " boot", ""};
     c.wanted = wanted;
     c.cores = cores;
     cards.push_back(c);
@@ -114,6 +113,39 @@ TEST(spread_workers, a_client_a_core_is_a_worker_each) {
   EXPECT_EQ(p.first, (std::vector<int>{0, 1, 2, 3, 4}));
   EXPECT_EQ(p.node, (std::vector<int>{0, 0, 1, 1}));
   EXPECT_EQ(p.client_of(3), 3);
+}
+
+using tobi::bootstrap::host_card;
+using tobi::bootstrap::names_of_hosts;
+using names = std::vector<std::string>;
+
+TEST(names_of_hosts, is_the_kernel_s_where_it_is_unique) {
+  EXPECT_EQ(names_of_hosts({{"a", "a 1", " 10.0.0.1"}, {"b", "b 1", " 10.0.0.1"}, {"a", "a 1", " 10.0.0.1"}}),
+            (names{"a", "b", "a"}));
+}
+
+TEST(names_of_hosts, has_an_address_where_two_nodes_have_one_name) {
+  const host_card first{"localhost", "localhost 1", " 172.17.0.1 10.0.0.1"};
+  const host_card second{"localhost", "localhost 2", " 172.17.0.1 10.0.0.2"};
+  EXPECT_EQ(names_of_hosts({first, first, second, {"b", "b 1", " 10.0.0.3"}}),
+            (names{"localhost@10.0.0.1", "localhost@10.0.0.1", "localhost@10.0.0.2", "b"}));
+}
+
+TEST(names_of_hosts, has_a_number_where_no_address_tells_them_apart) {
+  EXPECT_EQ(names_of_hosts({{"b", "b 1", ""}, {"a", "a 1", " 10.0.0.1"}, {"a", "a 2", " 10.0.0.1"}, {"a", "a 3", ""}}),
+            (names{"b", "a@node1", "a@node2", "a@node3"}));
+}
+
+TEST(names_of_hosts, are_what_a_plan_and_its_objections_say) {
+  std::string wrong;
+  std::vector<client_card> cards = on_nodes({"a", "a", "b"}, 0, 2);
+  cards[1].host = {"a", "a later boot", " 10.0.0.2"};
+  EXPECT_EQ(spread_workers(cards, 0, wrong).hosts[1], "a@10.0.0.2");
+  EXPECT_EQ(spread_workers(cards, 0, wrong).hosts[0], "a@node0");
+  cards.push_back(cards[1]);
+  cards[1].wanted = 3;
+  (void)spread_workers(cards, 0, wrong);
+  EXPECT_NE(wrong.find("3 workers on a@10.0.0.2 cannot be shared"), std::string::npos) << wrong;
 }
 
 TEST(spread_workers, a_client_a_node_has_all_its_cores) {
@@ -190,7 +222,7 @@ TEST(spread_workers, a_number_that_cannot_be_shared_is_an_error_that_says_so) {
 TEST(plan, travels_as_a_line_for_clients_that_are_alike) {
   std::string wrong;
   std::vector<client_card> cards = on_nodes({"a", "a", "b", "c", "c", "c", "b"}, 6, 2);
-  for (client_card& c : cards) c.wanted = c.host == "b" ? 4 : 6;
+  for (client_card& c : cards) c.wanted = c.host.name == "b" ? 4 : 6;
   const plan p = spread_workers(cards, 0, wrong);
   ASSERT_EQ(wrong, "");
   const std::string text = to_text(p);

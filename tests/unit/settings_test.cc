@@ -78,7 +78,7 @@ std::vector<std::string> texts_of(const T&... values) {
 }
 // All fields in their order. With one field more this does not compile: it belongs here, and into the list below.
 std::vector<std::string> fields_of(const settings& s) {
-  const auto& [workers, nodes, bootstrap, listen, connect, host_timeout_s, ports, transport, mpi, deque, sched, victims,
+  const auto& [workers, nodes, bootstrap, listen, connect, peer_timeout_s, ports, transport, mpi, deque, sched, victims,
                task_stack_bytes, local_collection, stack_bytes, stack_given, heap_bytes, heap_given, deque_entries,
                caching, cache_bytes, block_bytes, sub_block_bytes, global_bytes, map_limit, debug_global, pin, stats,
                trace, trace_bytes, debug_migrate, log, above] = s;
@@ -88,7 +88,7 @@ std::vector<std::string> fields_of(const settings& s) {
   const auto& [library, tni, order] = above.of<utofu::settings>();
   const auto& [domain, provider, progress] = above.of<ofi::settings>();
   const auto& [modes, seed] = above.of<sim::settings>();
-  return texts_of(workers, nodes, bootstrap, listen, connect, host_timeout_s, ports, transport, mpi, deque, sched,
+  return texts_of(workers, nodes, bootstrap, listen, connect, peer_timeout_s, ports, transport, mpi, deque, sched,
                   victims, task_stack_bytes, local_collection, stack_bytes, stack_given, heap_bytes, heap_given,
                   deque_entries, caching, cache_bytes, block_bytes, sub_block_bytes, global_bytes, map_limit,
                   debug_global, pin, stats, trace, trace_bytes, debug_migrate, log, wrap, fault, mask, amo_server,
@@ -109,7 +109,7 @@ constexpr change changes[] = {
     {"TOBI_BOOTSTRAP", "pmix", [](settings& s) { s.bootstrap = "pmix"; }},
     {"TOBI_LISTEN", "3", [](settings& s) { s.listen = 3; }},
     {"TOBI_CONNECT", "h1:20000", [](settings& s) { s.connect = "h1:20000"; }},
-    {"TOBI_HOST_TIMEOUT", "5", [](settings& s) { s.host_timeout_s = 5; }},
+    {"TOBI_PEER_TIMEOUT", "5", [](settings& s) { s.peer_timeout_s = 5; }},
     {"TOBI_PORTS", "20000-20009",
      [](settings& s) {
        s.ports = {20000, 20009};

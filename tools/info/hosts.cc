@@ -11,8 +11,9 @@
 #include <utility>
 
 #include "arch/topology.hpp"
+#include "bootstrap/host_names.hpp"
 #include "bootstrap/layout.hpp"
-#include "libcore/base/log.hpp"
+#include "libcore/base/plain_text.hpp"
 #include "libcore/base/settings.hpp"
 
 namespace tobi_info {
@@ -153,9 +154,10 @@ std::vector<json> differences(const std::vector<found>& all) {
 }  // namespace
 
 std::vector<json> compare_hosts(tobi::bootstrap::exchange& processes, const std::vector<json>& lines) {
-  const found mine{tobi::base::host_name(), tobi::arch::this_machine().cores.size(), {}};
-  put_text(processes, "found",
-           json{mine.host, mine.cores, json(facts_of(lines))}.dump(-1, ' ', false, json::error_handler_t::replace));
+  put_text(
+      processes, "found",
+      json{to_text(tobi::bootstrap::this_host()), tobi::arch::this_machine().cores.size(), json(facts_of(lines))}.dump(
+          -1, ' ', false, json::error_handler_t::replace));
   put_text(processes, "layout", tobi::bootstrap::own_layout().to_text());
   put_text(processes, "clock", fmt::format("{:.6f}", now_s()));  // all have just left one fence
   std::vector<json> told;
@@ -163,11 +165,18 @@ std::vector<json> compare_hosts(tobi::bootstrap::exchange& processes, const std:
     std::vector<found> all;
     const std::string layout = text_at(processes, 0, "layout");
     const double clock = std::stod(text_at(processes, 0, "clock"));
+    std::vector<tobi::bootstrap::host_card> hosts;
     for (int r = 0; r < processes.size(); ++r) {
       const json f = json::parse(text_at(processes, r, "found"));
-      all.push_back({f[0], f[1], f[2].get<facts>()});
-      add_clock(all.back(), std::stod(text_at(processes, r, "clock")) - clock);
-      add_build(all.back(), layout, text_at(processes, r, "layout"), fmt::format("rank {} on {}", r, all.back().host));
+      tobi::base::text_in host(f[0].get<std::string>());
+      (void)read_host(host, hosts.emplace_back());
+      all.push_back({"", f[1], f[2].get<facts>()});
+    }
+    const std::vector<std::string> names = names_of_hosts(hosts);
+    for (int r = 0; r < processes.size(); ++r) {
+      all[r].host = names[r];
+      add_clock(all[r], std::stod(text_at(processes, r, "clock")) - clock);
+      add_build(all[r], layout, text_at(processes, r, "layout"), fmt::format("rank {} on {}", r, names[r]));
     }
     for (std::size_t r = 0; r < all.size(); ++r) {
       const bool is_first = std::none_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(r),

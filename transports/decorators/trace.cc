@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// trace: a file tobi-trace.RANK.txt, a line for each chain posted and for each flush that ended: nanoseconds since the
-// transport was made, what, the peer, the answer. A post or flush that returns `again` is written once, with how
+// trace: a file tobi-trace.RANK.HOST.txt, a line for each chain posted and for each flush that ended: nanoseconds since
+// the transport was made, what, the peer, the answer. A post or flush that returns `again` is written once, with how
 // often.
 #include <array>
 #include <cerrno>
@@ -18,7 +18,7 @@ namespace {
 class trace final : public decorator {
  public:
   trace(std::unique_ptr<transport> inner, const context& where) : decorator(std::move(inner)), begin_(arch::now_ns()) {
-    const std::string path = "tobi-trace." + std::to_string(where.rank) + ".txt";
+    const std::string path = "tobi-trace." + std::to_string(where.rank) + "." + base::host_name() + ".txt";
     file_ = std::fopen(path.c_str(), "w");
     if (file_ == nullptr) {
       base::fatal("cannot write the trace " + path + " (" + std::strerror(errno) +

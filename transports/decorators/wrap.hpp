@@ -3,7 +3,8 @@
 // commas; the first is next to the transport, the last is what the runtime sees.
 //
 //   stats   a line per rank at the end of the job: operations, bytes and times, by kind
-//   trace   a file tobi-trace.RANK.txt in the working directory, a line for each chain that was posted and each flush
+//   trace   a file tobi-trace.RANK.HOST.txt in the working directory, a line for each chain that was posted and each
+//           flush
 //   fault   operations fail as TOBI_FAULT says
 #pragma once
 

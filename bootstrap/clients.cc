@@ -30,14 +30,17 @@ std::string text_of(const std::vector<std::byte>& bytes) {
 }
 
 std::string to_text(const client_card& c) {
-  return to_text(c.host) + std::to_string(c.wanted) + " " + std::to_string(c.cores) + " " + std::to_string(c.pid) +
-         " " + std::to_string(c.page_fd) + "\n";
+  std::string text = to_text(c.host) + std::to_string(c.wanted) + " " + std::to_string(c.cores);
+  const page_offer& p = c.page;
+  text += " " + std::to_string(p.pid) + " " + std::to_string(p.fd);
+  text += " " + std::to_string(p.device) + " " + std::to_string(p.inode);
+  return text + "\n";
 }
 
 // False: there is no more.
 bool read_card(std::istream& in, client_card& c) {
   if (!read_host(in, c.host)) return false;
-  in >> c.wanted >> c.cores >> c.pid >> c.page_fd;
+  in >> c.wanted >> c.cores >> c.page.pid >> c.page.fd >> c.page.device >> c.page.inode;
   in.ignore();  // the end of the line
   return !in.fail();
 }
@@ -70,8 +73,7 @@ client_card own_card(const exchange& launcher, int wanted, int cores) {
   c.host = this_host();
   c.wanted = wanted;
   c.cores = launcher.may_fork() ? cores : 1;  // it would have no use for more
-  c.pid = getpid();
-  c.page_fd = offer_node_page(launcher.size());
+  c.page = offer_node_page(launcher.size());
   return c;
 }
 
@@ -83,8 +85,8 @@ void meet_neighbours(plan& p, exchange& launcher) {
     client_card card;
     base::text_in in(text_of(launcher.get(c, "card")));
     (void)read_card(in, card);
-    if (p.neighbours.empty() && p.shared == nullptr) p.shared = map_node_page(card.pid, card.page_fd, p.clients());
-    if (c != p.self) p.neighbours.push_back({c, card.pid});
+    if (p.neighbours.empty() && p.shared == nullptr) p.shared = map_node_page(card.page, p.clients());
+    if (c != p.self) p.neighbours.push_back({c, card.page.pid});
   }
   if (p.shared == nullptr) {
     base::log(base::log_level::info,
@@ -229,7 +231,7 @@ plan agree(exchange& launcher, const layout& mine, int wanted, int cores, base::
   meet_neighbours(p, launcher);
   std::uint64_t least = static_cast<std::uint64_t>(against) << 32 | static_cast<std::uint32_t>(self);
   launcher.least({&least, 1});
-  if (own.page_fd >= 0) close(own.page_fd);
+  if (own.page.fd >= 0) close(own.page.fd);
   const auto objects = static_cast<objection>(least >> 32);
   if (!first.good || objects != objection::none) {
     if (self != 0) launcher.put("layout", bytes_of(own_layout));

@@ -6,6 +6,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/host_names.hpp"
 #include "bootstrap/layout.hpp"
+#include "bootstrap/neighbours.hpp"
 
 namespace tobi::bootstrap {
 
@@ -14,8 +15,7 @@ struct client_card {
   host_card host;
   int wanted = 0;  // workers on its node; 0: not said; or one_per_client
   int cores = 1;
-  pid_t pid = 0;
-  int page_fd = -1;  // a node_page that it offers
+  page_offer page;  // for its node
 };
 
 /// How the workers are spread, from all clients' CARDS. A node whose clients say no number has that of client 0. Where

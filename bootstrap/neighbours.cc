@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -54,21 +55,28 @@ base::left_file* files_of(node_page& page, int clients) noexcept {
   return reinterpret_cast<base::left_file*>(reinterpret_cast<std::byte*>(&page) + files_from(clients));
 }
 
-int offer_node_page(int clients) {
+page_offer offer_node_page(int clients) {
+  page_offer offered{getpid(), -1, 0, 0};
   const int fd = memfd_create("tobi-node", MFD_CLOEXEC);
-  if (fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes_for(clients))) != 0) {
+  struct stat file {};
+  if (fd < 0) return offered;
+  if (ftruncate(fd, static_cast<off_t>(bytes_for(clients))) != 0 || fstat(fd, &file) != 0) {
     close(fd);
-    return -1;
+    return offered;
   }
-  return fd;
+  return {offered.pid, fd, file.st_dev, file.st_ino};
 }
 
-node_page* map_node_page(pid_t pid, int fd, int clients) {
-  if (fd < 0) return nullptr;
-  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
+node_page* map_node_page(const page_offer& offered, int clients) {
+  if (offered.fd < 0) return nullptr;
+  const std::string path = "/proc/" + std::to_string(offered.pid) + "/fd/" + std::to_string(offered.fd);
   const int here = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (here < 0) return nullptr;
-  void* at = mmap(nullptr, bytes_for(clients), PROT_READ | PROT_WRITE, MAP_SHARED, here, 0);
+  struct stat file {};
+  const std::size_t bytes = bytes_for(clients);
+  const bool right = fstat(here, &file) == 0 && file.st_dev == offered.device && file.st_ino == offered.inode &&
+                     file.st_size == static_cast<off_t>(bytes);
+  void* at = right ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, here, 0) : MAP_FAILED;
   close(here);
   return at == MAP_FAILED ? nullptr : static_cast<node_page*>(at);
 }

@@ -26,10 +26,18 @@ struct neighbour {
   pid_t pid = 0;
 };
 
-/// A new page for a job of CLIENTS, as a descriptor that others can open through /proc; -1 where there is no memory.
-[[nodiscard]] int offer_node_page(int clients);
-/// The page that process PID offers as FD, or null. It stays mapped, also in processes that are forked later.
-[[nodiscard]] node_page* map_node_page(pid_t pid, int fd, int clients);
+/// A page that a process offers to the others of its node, which open it through /proc.
+struct page_offer {
+  pid_t pid = 0;
+  int fd = -1;  // none
+  // Which file it is: the process may have ended, and another one have its id.
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+};
+/// A new page for a job of CLIENTS; without a file where there is no memory. The caller closes it.
+[[nodiscard]] page_offer offer_node_page(int clients);
+/// The page that is OFFERED, or null. It stays mapped, also in processes that are forked later.
+[[nodiscard]] node_page* map_node_page(const page_offer& offered, int clients);
 
 /// A thread that sleeps until one of THOSE ends, and then calls GONE unless PAGE says that it had finished.
 void watch_neighbours(const std::vector<neighbour>& those, node_page* page,

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # lane: beside, 14 s
-# What compilers do with frames and registers around forks (fork_abi.cc), for each compiler and several levels of optimization.
-# Of AVX-512 only the code is looked at: not every machine has it.
+# What compilers do with frames and registers around forks (fork_abi.cc), for each compiler and several levels of optimization;
+# those in the middle in a soak. Of AVX-512 only the code is looked at: not every machine has it.
 . "$(dirname "$0")/../harness.inc"
 lib="${LIB:-$ROOT/$OUT/lib/libtobi.a} -lhwloc -lpthread -ldl -lm"
 compilers=$CXX
@@ -11,7 +11,7 @@ avx2=
 grep -qw avx2 /proc/cpuinfo && avx2=-mavx2
 
 for compiler in $compilers; do
-  for flags in "-std=c++20 -O0" "-std=gnu++20 -O1" "-std=gnu++20 -O2 $avx2" "-std=c++20 -O3 -flto"; do
+  for flags in "-std=c++20 -O0" ${SOAK:+"-std=gnu++20 -O1" "-std=c++20 -O2"} "-std=gnu++20 -O3 $avx2 -flto"; do
     # The linker has no plugin for clang's own intermediate code.
     [ "$compiler" = clang++ ] && flags=${flags/ -flto/ -fno-omit-frame-pointer}
     # -w: GCC notes that an ABI for over-aligned parameters changed once.

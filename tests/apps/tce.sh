@@ -49,7 +49,7 @@ right "one spatial block" --blocks 7 --inner 5 --tile 3 --workers 2 --iterations
 all "one spatial block: each tile of C takes each pair of inner tiles" '[ "$(field all_tasks)" -eq 324 ]'
 right "more blocks outside than inside" --blocks 2,2,2,2,2,2,2,2 --inner 3,2 --tile 2 --workers 2 --iterations 0
 right "more blocks inside than outside" --blocks 3 --inner 2,2,2,2,2 --tile 2 --workers 2 --iterations 0
-right "the sizes that it has by itself" --workers 2 --iterations 1
+! in_soak || right "the sizes that it has by itself" --workers 2 --iterations 1
 
 refuses "--scheme: " --scheme greedy
 for bad in 0 -1 x 65536 3,,2 3, 3x 1,1,1,1,1,1,1,1,1; do refuses "--blocks: '$bad' is no list of 1 to 8 sizes" --blocks "$bad"; done

@@ -71,7 +71,7 @@ for library in openmpi mpich; do
   done
   [ $library = mpich ] || in_soak || continue  # the rest does not look at which library it is
   for scheme in steal_retentive ${SOAK:+plb_hier steal_all steal plb_central fork_join}; do
-    for program in "hf --atoms 12 --tile 6 --iterations 3" "tce --blocks 8,6,3,7 --inner 4,5,4,4 --tile 4 --iterations 2"; do
+    for program in "hf --atoms 12 --tile 6 --iterations 3" ${SOAK:+"tce --blocks 8,6,3,7 --inner 4,5,4,4 --tile 4 --iterations 2"}; do
       run TOBI_NODES=2 TOBI_TRANSPORT=mpi $launcher -n 4 "$bench" $program --scheme $scheme --verify
       all "$library: ${program%% *} by $scheme on two nodes" '[ $status -eq 0 ]' 'says "verified: yes"'
     done

@@ -3,6 +3,7 @@
 #include "bootstrap/clients.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "bootstrap/signed_code.hpp"
 
@@ -113,6 +114,25 @@ TEST(spread_workers, a_client_a_core_is_a_worker_each) {
   EXPECT_EQ(p.first, (std::vector<int>{0, 1, 2, 3, 4}));
   EXPECT_EQ(p.node, (std::vector<int>{0, 0, 1, 1}));
   EXPECT_EQ(p.client_of(3), 3);
+}
+
+TEST(node_page, is_the_one_that_was_offered_and_no_other_file_at_its_place) {
+  using namespace tobi::bootstrap;
+  constexpr int clients = 3;
+  const page_offer offered = offer_node_page(clients);
+  ASSERT_GE(offered.fd, 0);
+  node_page* page = map_node_page(offered, clients);
+  ASSERT_NE(page, nullptr);
+  page->finished[2].store(1);
+  EXPECT_EQ(map_node_page(offered, clients)->finished[2].load(), 1);
+  EXPECT_EQ(map_node_page(offered, 1000), nullptr) << "of another size";
+  // The process that offered has ended, and what has its id now has another file under the same number.
+  const page_offer later = offer_node_page(clients);
+  ASSERT_EQ(dup2(later.fd, offered.fd), offered.fd);
+  EXPECT_EQ(map_node_page(offered, clients), nullptr);
+  close(offered.fd);
+  close(later.fd);
+  EXPECT_EQ(map_node_page(offered, clients), nullptr);
 }
 
 using tobi::bootstrap::host_card;

@@ -22,6 +22,7 @@ struct port {
   /// program, whichever transport is chosen, before the workers are forked.
   std::string (*check)(const base::settings&) = nullptr;
   bool automatic = true;  // may be chosen by "auto"
+  bool together = false;  // create() of a rank waits for that of the others, so all are asked first whether they can
 };
 
 }  // namespace tobi::transports

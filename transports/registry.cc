@@ -96,6 +96,11 @@ std::string why_not_here(std::string_view name, const context& where) {
   return entry == nullptr ? "this rank does not know it" : entry->unusable(where);
 }
 
+bool is_created_together(std::string_view name) {
+  const registry_entry* entry = find_entry(name);
+  return entry != nullptr && entry->together;
+}
+
 std::unique_ptr<transport> create(const registry_entry& entry, const context& where) {
   if (!decorators::is_masked(where.settings, "amo")) return decorators::masked(entry.create(where), where.settings);
   context without = where;

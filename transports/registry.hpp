@@ -34,6 +34,8 @@ struct choice {
 [[nodiscard]] choice choose(std::string_view named, const context& where);
 /// "" when this rank can use NAME, of choose() on another rank, else why it cannot.
 [[nodiscard]] std::string why_not_here(std::string_view name, const context& where);
+/// Whether create() of NAME waits for the other ranks.
+[[nodiscard]] bool is_created_together(std::string_view name);
 /// The transport of ENTRY without what TOBI_MASK names, alone. Without `amo` messages stand in for atomics, as on a
 /// fabric that has none.
 [[nodiscard]] std::unique_ptr<transport> create(const registry_entry& entry, const context& where);

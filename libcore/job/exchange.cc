@@ -93,13 +93,16 @@ std::string job::choose_transport(const transports::context& where) {
 std::string job::agreed_transport(const std::string& chosen_here, const transports::context& where) {
   const std::vector<std::byte> bytes = bootstrap_->get(0, "transport");
   std::string first(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (first == chosen_here) return first;
-  if (const std::string why = transports::why_not_here(first, where); !why.empty()) {
-    (void)all_say(answer::refuses, "the transport " + first + ", which " + base::name_of_rank(0) +
-                                       " has chosen for all, cannot be used here: " + why +
-                                       "; mend that, or set TOBI_TRANSPORT to one that all ranks can use.");
+  const bool is_own_choice = first == chosen_here;
+  const std::string why = is_own_choice ? "" : transports::why_not_here(first, where);
+  // Where the others wait in create() nobody would hear a refusal. Where they do not, they hear it in exchange().
+  if (!why.empty() || transports::is_created_together(first)) {
+    (void)all_say(why.empty() ? answer::yes : answer::refuses,
+                  "the transport " + first + ", which " + base::name_of_rank(0) +
+                      " has chosen for all, cannot be used here: " + why +
+                      "; mend that, or set TOBI_TRANSPORT to one that all ranks can use.");
   }
-  base::log(base::log_level::info, "transport " + first + ": chosen by rank 0.");
+  if (!is_own_choice) base::log(base::log_level::info, "transport " + first + ": chosen by rank 0.");
   return first;
 }
 

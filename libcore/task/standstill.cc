@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libcore/task/standstill.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <map>
 #include <string>
@@ -9,11 +11,10 @@
 #include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/deque/window.hpp"
+#include "libcore/net/batch.hpp"
 #include "libcore/task/record.hpp"
 
 namespace tobi::tasks {
-
-using transports::op;
 
 namespace {
 
@@ -68,19 +69,33 @@ idle_board standstill::read(int rank) {
   return seen;
 }
 
-// False: a worker is not still, or what was given is not what was received.
+// False: a worker is not still, or what was given is not what was received. Boards are read together, and more of them
+// as long as all are still: a worker that is not is mostly among the first, and the last round has few waits.
 bool standstill::round(reading& seen) {
-  seen.sum = 0;
-  seen.differences = 0;
-  seen.suspended = 0;
-  seen.passes.clear();
-  for (int r = 0; r < net_->size(); ++r) {
-    const idle_board b = read(r);
-    if (b.state % 2 != 0) return false;
-    seen.sum += b.state + b.given + b.received;
-    seen.differences += b.given - b.received;
-    seen.suspended += b.suspended;
-    seen.passes.push_back(b.state == 0 ? ~std::uint64_t{0} : b.passes);
+  seen = {};
+  constexpr int together = 64;
+  std::array<idle_board, together> boards;
+  net::batch reads(*net_);
+  for (int first = 0, count = 1; first < net_->size(); first += count, count = std::min(2 * count, together)) {
+    count = std::min(count, net_->size() - first);
+    for (int i = 0; i < count; ++i) {
+      idle_board& b = boards[static_cast<std::size_t>(i)];
+      if (first + i == net_->rank()) {
+        b = *board_;
+      } else {
+        reads.get(first + i, net_->here(board_).offset(), &b, sizeof b);
+      }
+    }
+    reads.post();
+    reads.wait();
+    for (int i = 0; i < count; ++i) {
+      const idle_board& b = boards[static_cast<std::size_t>(i)];
+      if (b.state % 2 != 0) return false;
+      seen.sum += b.state + b.given + b.received;
+      seen.differences += b.given - b.received;
+      seen.suspended += b.suspended;
+      seen.passes.push_back(b.state == 0 ? ~std::uint64_t{0} : b.passes);
+    }
   }
   return (seen.differences & deque::index_mask) == 0;  // what deques count is modulo 2^24
 }
@@ -151,11 +166,10 @@ void standstill::say_what_waits() {
 
 void standstill::end(std::uint64_t suspended) {
   static std::uint64_t one = 1;
-  for (int r = 1; r < net_->size(); ++r) {
-    const op ask = op::put(net_->heap(r), net_->here(&board_->report).offset(), &one, 8);
-    net_->post(r, {&ask, 1});
-    net_->complete(r);
-  }
+  net::batch asks(*net_);
+  for (int r = 1; r < net_->size(); ++r) asks.put(r, net_->here(&board_->report).offset(), &one, sizeof one);
+  asks.post();
+  asks.wait();
   say_what_waits();
   const std::uint64_t begin = arch::now_ns();
   for (int r = 1; r < net_->size(); ++r) {

@@ -112,4 +112,14 @@ all "a transport that one rank cannot use is an error that names the rank and th
   'complains "rank 1 on $host: the transport ofi, which rank 0 on $host has chosen for all, cannot be used here: .*libfabric"'
 two "TOBI_NODES=2 TOBI_TRANSPORT=ofi LD_LIBRARY_PATH=$folder/broken" A=1 $fib
 all "and where rank 0 is the one that cannot" '[ $status -eq 2 ]' one_message 'complains "rank 0 on $host: TOBI_TRANSPORT=ofi cannot be used: .*libfabric"'
+# Over mpi the others would wait in MPI_Init for the one that cannot.
+if [ -e "$BIN/../lib/libtobi-mpi-openmpi.so" ]; then
+  mkdir "$folder/lone"
+  cp "$bench" "$folder/lone/"  # the same program, without the plugins beside it
+  run mpirun.openmpi --allow-run-as-root --oversubscribe -x TOBI_TRANSPORT=mpi -n 2 $fib : -n 1 "$folder/lone/tobi-bench" fib --n 20
+  all "a rank that cannot use mpi says so, and the others do not wait for it" '[ $status -eq 2 ]' '! says result' one_message \
+    'complains "rank 2 on $host: the transport mpi, which rank 0 on $host has chosen for all, cannot be used here: .*plugin"'
+else
+  skip "a rank that cannot use mpi: needs libopenmpi-dev when Tobiuo is built"
+fi
 finish

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -26,13 +27,14 @@ namespace played {
 inline constexpr int always = std::numeric_limits<int>::max();
 struct plan {
   int max_cqe = 65536;
-  int refused_posts = 0;                 // lists of requests on connections: ENOMEM
-  std::size_t refused_at = 0;            // the request in such a list
-  int refused_datagrams = 0;             // ENOMEM
-  int lost_datagrams = 0;                // on their way
-  int refused_receives = 0;              // of notices
-  int refused_datagram_receives = 0;     // behind those of the start
-  ibv_wc_status fails = IBV_WC_SUCCESS;  // otherwise: how the next signaled request completes
+  int refused_posts = 0;                         // lists of requests on connections: ENOMEM
+  std::size_t refused_at = 0;                    // the request in such a list
+  int refused_datagrams = 0;                     // ENOMEM
+  int lost_datagrams = 0;                        // on their way
+  std::function<bool(const void* bytes)> loses;  // and those of which it says so
+  int refused_receives = 0;                      // of notices
+  int refused_datagram_receives = 0;             // behind those of the start
+  ibv_wc_status fails = IBV_WC_SUCCESS;          // otherwise: how the next signaled request completes
   bool atomics = true;
   bool holds = false;                                // nothing posted is executed
   unsigned doorbells = 0, requests = 0, fences = 0;  // counted: of connections
@@ -223,6 +225,7 @@ inline int send_datagram(qp& q, ibv_send_wr* wr) {
   wc.qp_num = q.qp_num;
   push(q.send_cq, wc, 1);
   if (to == nullptr || to->receives.empty() || happens(now.lost_datagrams)) return 0;
+  if (now.loses && now.loses(reinterpret_cast<const void*>(wr->sg_list->addr))) return 0;
   const std::uint32_t bytes = wr->sg_list->length;
   std::memcpy(reinterpret_cast<std::byte*>(to->receives_at.front().addr) + 40,
               reinterpret_cast<std::byte*>(wr->sg_list->addr), bytes);

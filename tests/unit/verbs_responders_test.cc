@@ -11,6 +11,7 @@
 #include "arch/clock.hpp"
 #include "tests/unit/fabric_in_process.hpp"
 #include "tests/unit/played_device.hpp"
+#include "transports/verbs/wireup.hpp"
 
 namespace {
 
@@ -101,6 +102,29 @@ TEST_F(verbs_responders, make_nobody_wait_while_their_owners_compute) {
   many w(12);
   for (int r = 1; r <= 12; ++r) EXPECT_TRUE(w.reads(r)) << r;  // nobody else moves
   EXPECT_EQ(responders_of(0), 12u);
+}
+
+// As long as an owner was stopped, its closes were lost, and it has given up repeating them. What it is asked to leave
+// then, and has no more, is closed all the same.
+TEST_F(verbs_responders, of_owners_that_have_given_up_go_when_they_are_asked_again) {
+  constexpr std::size_t given_up = 12 * 50;  // each is repeated so often
+  std::size_t lost = 0;
+  many w(12);
+  for (int r = 1; r <= 12; ++r) EXPECT_TRUE(w.reads(r)) << r;
+  {
+    const std::lock_guard hold(played::all);
+    played::now.loses = [&lost](const void* bytes) {
+      using tobi::transports::verbs::datagram;
+      if (static_cast<const datagram*>(bytes)->what != datagram::kind::close || lost == given_up) return false;
+      ++lost;
+      return true;
+    };
+  }
+  EXPECT_TRUE(soon(w.fabric, [&] {
+    const std::lock_guard hold(played::all);
+    return lost >= given_up;
+  })) << lost;
+  EXPECT_TRUE(soon(w.fabric, [] { return responders_of(0) <= share; })) << responders_of(0);
 }
 
 TEST_F(verbs_responders, within_the_share_stay) {

@@ -44,6 +44,6 @@ std::vector<device> devices() {
 
 }  // namespace
 
-port entry() { return {.unusable = unusable, .create = create, .devices = devices}; }
+port entry() { return {.unusable = unusable, .create = create, .devices = devices, .together = true}; }
 
 }  // namespace tobi::transports::mpi

@@ -298,12 +298,17 @@ bool verbs_transport::close_idle_link() noexcept {
   return true;
 }
 
-// Not where something is under way, nor before a first use, as above: the rank that asked will ask again. Called
-// between two operations of this worker, so nobody holds a link.
+// Not where something is under way, nor before a first use, as above: the rank that asked will ask again. It does so
+// too where this worker has closed the connection and was not heard, also when it repeats that no more. Called between
+// two operations of this worker, so nobody holds a link.
 void verbs_transport::leave_where_asked() noexcept {
   for (const auto& [rank, token] : wireup_->take_leaves()) {
     link& l = link_of(rank);
-    if (l.qp != nullptr && l.token == token && l.ready && l.used && l.pending_chains == 0) close_qp(rank, l);
+    if (l.qp == nullptr || l.token != token) {
+      wireup_->close_again(rank, token);
+    } else if (l.ready && l.used && l.pending_chains == 0) {
+      close_qp(rank, l);
+    }
   }
 }
 

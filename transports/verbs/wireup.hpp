@@ -120,7 +120,10 @@ class wireup {
   void request(int rank, std::uint32_t qpn, std::uint32_t psn, std::uint32_t token) noexcept;
   /// The peer's half of the connection with TOKEN, once it is known.
   [[nodiscard]] answer answered(int rank) noexcept;
+  /// Tells the peer that the connection is closed, until it says that it knows; for 5 s at most.
   void close(int rank, std::uint32_t token) noexcept;
+  /// Tells it once, of a connection that was closed before.
+  void close_again(int rank, std::uint32_t token) noexcept { send(rank, make(kind::close, token)); }
   /// Whether peers have asked for connections to be closed that this worker has to them.
   [[nodiscard]] bool asked_to_leave() const noexcept { return asked_to_leave_.load(std::memory_order_relaxed); }
   /// Which ones: {rank, token}.

@@ -24,7 +24,7 @@ void set_log_identity(int rank);
 [[nodiscard]] std::string host_name();
 /// What lines call it, where that is not unique in the job; to be set before the rank.
 void set_host_name(const std::string& name);
-/// The same as messages do; built once, safe to read in a signal handler.
+/// The same as messages do. What the first call returns stays, and may be read in a signal handler.
 [[nodiscard]] const char* known_host_name() noexcept;
 /// RANK of this job as messages name it: "rank 3 on node17", as NAMES says; "rank 3" where none have been set.
 [[nodiscard]] std::string name_of_rank(int rank);

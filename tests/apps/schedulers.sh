@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# lane: computes, 28 s
+# lane: computes, 20 s
 # Every program is right under every scheduler, with both deques, on 1, 2 and 8 workers of one node, and on two nodes with
 # libfabric between them; RUNS (1) times each. In a soak: every pair; else some have one number of workers, some one deque, and most a
 # small tree. What is counted is there, and a scheduler that there is not is a sentence.

@@ -95,8 +95,9 @@ leaves_nothing() {
   done
   rule="a job that ends itself over shm leaves nothing in /dev/shm"
   TOBI_WRAP=fault TOBI_FAULT=lose=1@1000 start shm btc --depth 2 --iter 1000 --repeat 100000
-  until_true '! alive "$first" || each_has_a_file'
-  each_has_a_file || wrong "$rule" "it ended before each worker had a file"
+  local had=  # looked at once more, they may be gone
+  until_true '{ each_has_a_file && had=yes; } || ! alive "$first"'
+  [ -n "$had" ] || wrong "$rule" "it ended before each worker had a file"
   wait "$first"
   nothing "$rule" "$(files_of "${all[@]}")"
 }

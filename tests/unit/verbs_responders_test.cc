@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "arch/clock.hpp"
+#include "tests/limits.hpp"
 #include "tests/unit/fabric_in_process.hpp"
 #include "tests/unit/played_device.hpp"
 #include "transports/verbs/wireup.hpp"
@@ -19,7 +20,7 @@ using tobi::status;
 using tobi::transports::region_id;
 using tobi::transports::transport;
 
-constexpr std::uint64_t patience_ns = 20'000'000'000;
+const std::uint64_t patience_ns = std::uint64_t{hang_s()} * 1'000'000'000;
 constexpr std::size_t share = 4;  // twice TOBI_VERBS_CONNECTIONS
 
 // Repeats ASK, moving all, until it is true.

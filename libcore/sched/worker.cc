@@ -48,7 +48,7 @@ void worker::start(const worker_parts& parts) {
   objects_.start(net, *parts.objects, parts.incoming);
   failures_.start(net);
   records_.start(net);
-  region_.start(net, parts.stack_low, parts.stack_high, *parts.images);
+  region_.start(net, parts.stack_low, parts.stack_high, *parts.images, parts.debug_migrate);
   parts.closures->watch_region(region_.low(), region_.high());
   outstanding_.start(*parts.hosts, net.rank());
   // The scheduler, and the deque on the words of its fork path.

@@ -12,11 +12,11 @@
 
 namespace tobi::tasks {
 
-void region::start(net::fabric& net, std::byte* low, std::byte* high, deque::image_room& images) noexcept {
+void region::start(net::fabric& net, std::byte* low, std::byte* high, deque::image_room& images, bool traps) noexcept {
   net_ = &net;
   low_ = reinterpret_cast<std::uintptr_t>(low);
   high_ = reinterpret_cast<std::uintptr_t>(high);
-  trap_.start(low_, high_);
+  if (traps) trap_.start(low_, high_);
   incoming_.start(net, images);
 }
 

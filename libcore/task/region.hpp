@@ -25,7 +25,8 @@ class region {
  public:
   region(shared_objects& objects, scopes& governing, statistics& counts) noexcept
       : objects_(objects), scopes_(governing), counts_(counts) {}
-  void start(net::fabric& net, std::byte* low, std::byte* high, deque::image_room& images) noexcept;
+  /// TRAPS: TOBI_DEBUG_MIGRATE, see stack_trap.
+  void start(net::fabric& net, std::byte* low, std::byte* high, deque::image_room& images, bool traps) noexcept;
 
   [[nodiscard]] std::uintptr_t low() const noexcept { return low_; }
   [[nodiscard]] std::uintptr_t high() const noexcept { return high_; }
@@ -51,7 +52,7 @@ class region {
   /// FRAME, of a task whose frames begin at BASE, goes on before its child has ended: where it joins that.
   static void tell_parent(const arch::saved_frame& frame, std::uintptr_t base) noexcept;
 
-  /// TOBI_DEBUG_MIGRATE: see stack_trap.
+  /// Where it traps: the frames [SP, BASE) are closed. Returns where the next task may begin.
   std::uintptr_t close(std::uintptr_t sp, std::uintptr_t base) noexcept { return trap_.close(sp, base); }
   [[nodiscard]] bool trapped(std::uintptr_t address) const noexcept { return trap_.holds(address); }
   /// Bytes of it that tasks have touched.

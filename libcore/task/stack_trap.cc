@@ -55,11 +55,13 @@ std::uintptr_t stack_trap::close(std::uintptr_t sp, std::uintptr_t base) noexcep
 }
 
 void stack_trap::open(std::uintptr_t up_to) noexcept {
+  if (high_ == 0) return;
   allow(parent_from_, parent_to_, PROT_READ | PROT_WRITE);
   parent_from_ = parent_to_ = 0;
   const std::uintptr_t end = page_end(up_to);
   allow(closed_from_, end, PROT_READ | PROT_WRITE);
-  if (end > closed_from_) closed_from_ = end;
+  allow(end, closed_from_, PROT_NONE);
+  closed_from_ = end;
 }
 
 }  // namespace tobi::tasks

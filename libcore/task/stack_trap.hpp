@@ -8,8 +8,9 @@
 // in the lower half of the region, it begins at the top again. So every task has half of the region for itself, however
 // deep it is nested, and a page that the task before it did not have.
 //
-// Frames above the running task have no access, and neither have its parent's, wherever they are. Below it are, after a
-// new beginning, frames of older ones, which have poison alone.
+// Frames above the running task have no access, in whichever worker it goes on, and neither have its parent's, wherever
+// they are. Below it are, after a new beginning, frames of older ones, which have poison alone; in another worker the
+// parent's are among those.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +19,12 @@ namespace tobi::tasks {
 
 class stack_trap {
  public:
+  /// Before it there is no trap: nothing is closed, and open() does nothing.
   void start(std::uintptr_t low, std::uintptr_t high) noexcept;
 
   /// The frames [SP, BASE) have been copied away. Returns where the next task may begin, downwards.
   std::uintptr_t close(std::uintptr_t sp, std::uintptr_t base) noexcept;
-  /// A task comes in whose frames end at UP_TO.
+  /// A task comes in whose frames end at UP_TO. Those above are another's, also where this worker has never had any.
   void open(std::uintptr_t up_to) noexcept;
   /// Whether ADDRESS, which lies in the region, belongs to tasks that have moved away.
   [[nodiscard]] bool holds(std::uintptr_t address) const noexcept {
@@ -31,9 +33,9 @@ class stack_trap {
 
  private:
   std::uintptr_t low_ = 0;
-  std::uintptr_t high_ = 0;
-  std::uintptr_t closed_from_ = 0;  // up to the region's top
-  std::uintptr_t parent_from_ = 0;  // of a task that has begun at the top; else empty
+  std::uintptr_t high_ = 0;                   // 0 where there is no trap
+  std::uintptr_t closed_from_ = UINTPTR_MAX;  // up to the region's top
+  std::uintptr_t parent_from_ = 0;            // of a task that has begun at the top; else empty
   std::uintptr_t parent_to_ = 0;
 };
 

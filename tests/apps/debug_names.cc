@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a task does wrong with a pointer, each by its name on the command line (debug_names.sh). The lines that a report
 // names are marked, for the script to find them.
+#include <sys/mman.h>
+
+#include <atomic>
 #include <cstring>
+#include <new>
 #include <string_view>
 #include <tobi/tobi.hpp>
 
@@ -34,7 +38,20 @@ long harmless(const void* of_main) {
   return got + mine;
 }
 
+// The caller goes on in another worker, and only then does its child end here.
+long elsewhere(std::atomic<int>* has_moved) {
+  auto t = tobi::spawn([=] {
+    while (has_moved->load() == 0) {
+    }
+    return 3L;
+  });
+  has_moved->store(1);
+  return t.join();
+}
+
 int main(int argc, char** argv) {
+  void* const of_all = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto* const has_moved = new (of_all) std::atomic<int>{0};
   tobi::runtime rt(argc, argv);
   const std::string_view what = argc > 1 ? argv[1] : "";
   if (what == "local") {
@@ -87,6 +104,13 @@ int main(int argc, char** argv) {
     return tobi::run([] {
       long mine = 0;
       auto t = tobi::spawn([&mine] { return mine = work(4); });  // a closure by reference
+      return t.join() + mine == 6 ? 0 : 1;
+    });
+  }
+  if (what == "moved") {
+    return tobi::run([here = has_moved] {
+      long mine = 0;
+      auto t = tobi::spawn([&mine, here] { return mine = elsewhere(here); });  // goes on elsewhere
       return t.join() + mine == 6 ? 0 : 1;
     });
   }

@@ -69,6 +69,14 @@ class deque {
   virtual bool pop(std::uintptr_t sp) noexcept = 0;
   /// Undoes a pop: the task goes on after all.
   virtual void push_again() noexcept = 0;
+  /// How many of the newest entries no thief has seen: pop() finds each of them here.
+  [[nodiscard]] virtual std::size_t unseen() const noexcept = 0;
+  /// How many entries the array holds below the next one, also where reset() has made the oldest of them mean nothing.
+  [[nodiscard]] virtual std::size_t depth() const noexcept = 0;
+  /// Behind reset(): ENTRIES, newest first, of which unseen() knew before they were popped, are here again. The array
+  /// holds DEPTH others, as it did below the oldest of these: the frames know where in the array they have their
+  /// entries. Their exceptions are the process's again, so no thief sees them.
+  virtual void put_back(std::size_t depth, std::span<const std::uintptr_t> entries) noexcept = 0;
   /// When take_back() or pop() has returned false: the saved stack pointer of the newest entry that is still here,
   /// which is popped, and is that of the running task now; 0: all were taken. The one that runs it waits for quiet()
   /// before, since what lay below it may still be copied.
@@ -94,11 +102,14 @@ class deque {
 /// The owner's array. Memory with a guard page behind it: an overflow is a fault that the runtime explains.
 class slots {
  public:
-  slots(arch::hot_state& hot, std::uintptr_t* memory) noexcept : hot_(hot), first_(memory + 1) { clear(0); }
+  slots(arch::hot_state& hot, std::uintptr_t* memory) noexcept : hot_(hot), origin_(memory + 1) { clear(0); }
 
-  void clear(std::uintptr_t base) noexcept {
-    first_[-1] = base;
-    hot_.bottom = first_;
+  void clear(std::uintptr_t base) noexcept { begin(base, 0); }
+  [[nodiscard]] std::size_t depth() const noexcept { return static_cast<std::size_t>(hot_.bottom - origin_); }
+  /// ENTRIES, newest first, at DEPTH and above, and nothing else: the tasks lie on the base that clear() was given.
+  void put_back(std::size_t depth, std::span<const std::uintptr_t> entries) noexcept {
+    begin(first_[-1], depth);
+    for (std::size_t left = entries.size(); left-- > 0;) *hot_.bottom++ = entries[left];
   }
   [[nodiscard]] std::uintptr_t* first() const noexcept { return first_; }
   [[nodiscard]] bool empty() const noexcept { return hot_.bottom == first_; }
@@ -106,8 +117,15 @@ class slots {
   [[nodiscard]] std::uintptr_t top_sp() const noexcept { return hot_.bottom[-1]; }
 
  private:
+  void begin(std::uintptr_t base, std::size_t depth) noexcept {
+    first_ = origin_ + depth;
+    first_[-1] = base;
+    hot_.bottom = first_;
+  }
+
   arch::hot_state& hot_;
-  std::uintptr_t* first_;
+  std::uintptr_t* origin_;
+  std::uintptr_t* first_ = nullptr;
 };
 
 }  // namespace tobi::deque

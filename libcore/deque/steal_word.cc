@@ -276,6 +276,12 @@ bool steal_word::take_back(std::uintptr_t sp) noexcept {
   return true;
 }
 
+void steal_word::put_back(std::size_t depth, std::span<const std::uintptr_t> entries) noexcept {
+  slots_.put_back(depth, entries);
+  split_ = slots_.first();
+  draw_line();
+}
+
 // Its record stays: the child completes to it, elsewhere.
 std::uintptr_t steal_word::take_older() noexcept {
   if (!near_apart_) return 0;

@@ -87,6 +87,11 @@ class steal_word final : public deque {
   bool take_back(std::uintptr_t sp) noexcept override;
   bool pop(std::uintptr_t sp) noexcept override { return take_back(sp); }
   void push_again() noexcept override { ++hot_.bottom; }
+  [[nodiscard]] std::size_t unseen() const noexcept override {
+    return hot_.bottom > split_ ? static_cast<std::size_t>(hot_.bottom - split_) : 0;
+  }
+  [[nodiscard]] std::size_t depth() const noexcept override { return slots_.depth(); }
+  void put_back(std::size_t depth, std::span<const std::uintptr_t> entries) noexcept override;
   std::uintptr_t take_older() noexcept override;
   [[nodiscard]] bool at_base() const noexcept override { return slots_.empty(); }
   [[nodiscard]] std::uintptr_t task_base() const noexcept override { return slots_.top_sp(); }

@@ -42,6 +42,12 @@ class the_deque final : public deque {
   bool take_back(std::uintptr_t sp) noexcept override;
   bool pop(std::uintptr_t sp) noexcept override { return take_back(sp); }
   void push_again() noexcept override;
+  [[nodiscard]] std::size_t unseen() const noexcept override { return kept_; }
+  [[nodiscard]] std::size_t depth() const noexcept override { return slots_.depth(); }
+  void put_back(std::size_t depth, std::span<const std::uintptr_t> entries) noexcept override {
+    slots_.put_back(depth, entries);
+    kept_ = entries.size();
+  }
   [[nodiscard]] bool at_base() const noexcept override { return slots_.empty(); }
   [[nodiscard]] std::uintptr_t task_base() const noexcept override { return slots_.top_sp(); }
   [[nodiscard]] std::uint64_t die_record() const noexcept override { return newest_record_; }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// How tasks that may move are entered, leave and wait; and how one waits that cannot move.
+// How tasks that may move are entered, leave and wait.
 //
 // An exception under way, or in a catch clause, is memory of its process, and so is the C++ runtime's count of them. It
-// passes no frame above its task's first function, so a task that must wait at its base, its parents being elsewhere,
-// takes all that the process has: it is saved with them, in a queue of this worker, which looks at the records in turn.
+// passes no frame above its task's first function. A task that must wait takes all that the process has: they are saved
+// with it, in a queue of this worker, which looks at the records in turn.
 //
-// Where parents of the waiting task are here it is not known whose exception it is: the task's own, or that of a parent
-// whose destructor has forked it. Then the whole stack waits in place. Strict fork-join programs never come here: there
-// a join waits only when the continuation was taken, and all older ones with it.
+// One may belong to a parent whose frames are here, and which has forked the task in a destructor or catch clause. No
+// thief has seen the entries of such parents, which then wait together with the task, as one stack: its image holds the
+// frames of all, and goes on here with the same entries. Strict fork-join programs never come here: there a join waits
+// only when the continuation was taken, and all older ones with it.
 #include "libcore/sched/continuation.hpp"
 
 #include <cstring>
-#include <string>
 #include <utility>
 
 #include "arch/clock.hpp"
@@ -34,8 +34,6 @@
 namespace tobi::sched {
 
 namespace {
-
-constexpr std::uint64_t long_ns = 2'000'000'000;
 
 // Enters the task saved at SP: out of the door, and in again when it leaves.
 void enter(std::uintptr_t sp) noexcept {
@@ -124,6 +122,9 @@ void sched_continuation::go_on(const tasks::wait_queue::waiting& task) {
   if (trace::tracing != nullptr) trace::tracing->ready_since(task.task, resumable_ns);
   deque::waiter_links none{};
   const std::uintptr_t sp = bring_back(net::location{task.task}, none);
+  if (const auto stack = put_away_.extract(task.task); !stack.empty()) {
+    give_stack(stack.mapped(), s_.work->task_base());
+  }
   had_to_wait_ = false;
   s_.outstanding.went_on(resumable_ns);
   enter_restored(sp);
@@ -209,7 +210,15 @@ std::uintptr_t sched_continuation::suspend_task() {
   const std::uint64_t begin = arch::cycles();
   deque::deque& work = *s_.work;
   const std::uintptr_t sp = tobi_hot.suspended_sp;
+  const bool is_tied = s_.thread.has_exceptions();
+  put_away stack;
+  if (is_tied) [[unlikely]] {
+    stack = take_stack();
+  }
   const std::uintptr_t base = work.task_base();
+  if (is_tied) [[unlikely]] {
+    stack.innermost = s_.scopes.innermost_in(sp, base);
+  }
   std::uintptr_t parent = 0;
   std::uint64_t dies_to = 0;
   // With futures a task may wait while its parent is still here: the parent then runs on as if this worker had stolen
@@ -223,8 +232,9 @@ std::uintptr_t sched_continuation::suspend_task() {
 
   const std::uint64_t mine = evacuate(sp, base, dies_to, waiting_for_);
   bool waits = true;
-  if (std::exchange(tied_, false)) {
+  if (is_tied) [[unlikely]] {
     stays_here(mine, waiting_for_);
+    put_away_.emplace(mine, std::move(stack));
   } else {
     waits = park(mine, waiting_for_);
   }
@@ -246,6 +256,26 @@ std::uintptr_t sched_continuation::suspend_task() {
   s_.scopes.forget_below(parent);
   tasks::region::tell_parent(*frame, work.task_base());
   return parent;
+}
+
+// The running task must wait, and an exception is under way: that, and the entries of those parents that it may belong
+// to. Thieves have not seen them. The frames of all of them are one stack, to be saved as one image.
+sched_continuation::put_away sched_continuation::take_stack() {
+  put_away taken{tasks::take_exceptions(), {}, 0, nullptr};
+  const std::uintptr_t owned = tasks::owned_up_to(taken.exceptions);
+  for (std::uintptr_t top = s_.work->task_base(); top <= owned && s_.work->unseen() != 0; top = s_.work->task_base()) {
+    taken.entries.push_back(top);
+    s_.work->pop(top);
+  }
+  taken.depth = s_.work->depth();
+  return taken;
+}
+
+// The exceptions first: while they are there thieves do not see the entries.
+void sched_continuation::give_stack(const put_away& stack, std::uintptr_t base) {
+  tasks::give_exceptions(stack.exceptions);
+  s_.work->put_back(stack.depth, stack.entries);
+  if (stack.innermost != nullptr) s_.scopes.entered_together(stack.innermost, base);
 }
 
 // TOBI_DEBUG_MIGRATE: the parent's continuation is evacuated as if it had been stolen, and its frames become a trap.
@@ -299,21 +329,6 @@ void sched_continuation::leave_at_fork(std::uintptr_t sp, const std::uint64_t* w
 }
 
 void sched_continuation::wait(std::uint64_t where, tasks::record& copy) {
-  if (!s_.thread.has_exceptions()) [[likely]] {
-    suspend_for(where, copy);
-    return;
-  }
-  if (!s_.work->at_base()) {
-    wait_in_place(where, copy);
-    return;
-  }
-  const tasks::exceptions_under_way mine = tasks::take_exceptions();
-  tied_ = true;
-  suspend_for(where, copy);
-  tasks::give_exceptions(mine);
-}
-
-void sched_continuation::suspend_for(std::uint64_t where, tasks::record& copy) {
   waiting_for_ = where;
   left_ = left::suspended;
   tobi_suspend();
@@ -326,24 +341,10 @@ void sched_continuation::suspend_for(std::uint64_t where, tasks::record& copy) {
   }
 }
 
-void sched_continuation::wait_in_place(std::uint64_t where, tasks::record& copy) {
-  const std::uint64_t since = arch::now_ns();
-  for (unsigned spins = 0; !s_.records.finished(where, copy);) {
-    s_.presence.poll();
-    s_.net->wait(spins);
-    if (queue_.size() != 0 && !said_that_others_wait_ && arch::now_ns() - since > long_ns) say_that_others_wait();
-  }
-}
-
-// What is waited for may wait for one of them.
-void sched_continuation::say_that_others_wait() {
-  said_that_others_wait_ = true;
-  base::log(
-      base::log_level::warn,
-      "a join in a destructor or catch clause has waited for 2 s, and tasks that can go on only on this worker wait "
-      "for it (" +
-          std::to_string(queue_.size()) +
-          "); if the job stands still, join before the exception is thrown or with TOBI_SCHED=continuation_greedy.");
+std::size_t sched_continuation::held_by_exceptions() const {
+  std::size_t held = 0;
+  for (const auto& [where, stack] : put_away_) held += stack.exceptions.uncaught != 0 ? stack.entries.size() : 0;
+  return held;
 }
 
 void sched_continuation::stays_here(std::uint64_t where, std::uint64_t record) {

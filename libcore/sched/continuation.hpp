@@ -13,11 +13,14 @@
 
 #include <array>
 #include <cstddef>
+#include <unordered_map>
 #include <vector>
 
 #include "libcore/deque/waiters.hpp"
 #include "libcore/net/location.hpp"
 #include "libcore/sched/scheduler.hpp"
+#include "libcore/task/exceptions.hpp"
+#include "libcore/task/scopes.hpp"
 #include "libcore/task/wait_queue.hpp"
 
 namespace tobi::sched {
@@ -28,6 +31,7 @@ class sched_continuation : public scheduler {
   [[nodiscard]] bool moves_tasks() const noexcept override { return true; }
   void forked(std::uintptr_t sp, std::uint64_t* words) noexcept override;
   void wait(std::uint64_t where, tasks::record& copy) override;
+  [[nodiscard]] std::size_t held_by_exceptions() const override;
 
  protected:
   void run_root(void (*first)(void*), const void* argument, std::size_t argument_bytes) override;
@@ -37,6 +41,15 @@ class sched_continuation : public scheduler {
 
  private:
   enum class left : std::uint8_t { died, suspended, forked };
+
+  /// What the image of a stack does not hold: the exceptions of its tasks, and where on it the older
+  /// ones were saved, newest first.
+  struct put_away {
+    tasks::exceptions_under_way exceptions{};
+    std::vector<std::uintptr_t> entries;
+    std::size_t depth = 0;  // where in the deque's array the oldest of them was
+    detail::scope_marker* innermost = nullptr;
+  };
 
   /// How a task waits that may move: it has been saved as the image at WHERE and waits for RECORD. False: that is done
   /// already, and the task goes on in place.
@@ -54,24 +67,22 @@ class sched_continuation : public scheduler {
   // Out.
   std::uintptr_t leave_region();
   std::uintptr_t suspend_task();
+  put_away take_stack();
+  void give_stack(const put_away& stack, std::uintptr_t base);
   std::uint64_t evacuate(std::uintptr_t sp, std::uintptr_t base, std::uint64_t die_record, std::uint64_t waiting_for);
   void migrate_at_fork();
   // In a task.
   void leave_at_fork(std::uintptr_t sp, const std::uint64_t* words) noexcept;
-  void suspend_for(std::uint64_t where, tasks::record& copy);
-  void wait_in_place(std::uint64_t where, tasks::record& copy);
-  void say_that_others_wait();
 
   left left_ = left::died;         // how the task leaves that does so next
   bool had_to_wait_ = false;       // the task that was just brought back was suspended at a join
   std::uint64_t waiting_for_ = 0;  // suspended: the record
-  bool tied_ = false;              // suspended: the task must go on here
   std::uintptr_t forked_sp_ = 0;   // forked: what tobi_fork was called with
   const void* forked_type_ = nullptr;
   std::array<std::uint64_t, 4> forked_words_{};
   std::vector<std::byte> moved_closure_;
-  tasks::wait_queue queue_;  // of images that go on here
-  bool said_that_others_wait_ = false;
+  tasks::wait_queue queue_;                               // of images that go on here
+  std::unordered_map<std::uint64_t, put_away> put_away_;  // by the locations of the images
 };
 
 /// The waiting task's image becomes part of the record, and the task that completes the record takes it. With an

@@ -21,6 +21,21 @@ class scopes {
     innermost_ = nullptr;
     outside_ = finish;
   }
+  /// The innermost scope that was opened in the frames [SP, BASE), or null.
+  [[nodiscard]] detail::scope_marker* innermost_in(std::uintptr_t sp, std::uintptr_t base) const noexcept {
+    detail::scope_marker* m = innermost_;
+    while (m != nullptr && reinterpret_cast<std::uintptr_t>(m) < sp) m = m->up;
+    return reinterpret_cast<std::uintptr_t>(m) < base ? m : nullptr;
+  }
+  /// Several tasks that lie on each other have been brought here, whose frames end at BASE. INNERMOST is what
+  /// innermost_in() has returned, and is followed up to BASE.
+  void entered_together(detail::scope_marker* innermost, std::uintptr_t base) noexcept {
+    innermost_ = innermost;
+    detail::scope_marker* last = innermost;
+    while (last->up != nullptr && reinterpret_cast<std::uintptr_t>(last->up) < base) last = last->up;
+    last->up = nullptr;
+    outside_ = last->outer;
+  }
   /// The finish that holds for the frames saved at SP, which lie in this region.
   [[nodiscard]] std::uint64_t at(std::uintptr_t sp) const noexcept {
     const detail::scope_marker* m = innermost_;

@@ -162,6 +162,13 @@ void standstill::say_what_waits() {
     ++named;
   }
   base::log(base::log_level::error, text + ".");
+  if (const std::size_t held = tied_->held_by_exceptions(); held != 0) {
+    base::log(base::log_level::error,
+              counted(held, "parent of a task that waits in a destructor, under an exception, has",
+                      "parents of tasks that wait in destructors, under an exception, have") +
+                  " to wait with it; where one of them would give the result, join before the exception is thrown, or "
+                  "set TOBI_SCHED=child_full.");
+  }
 }
 
 void standstill::end(std::uint64_t suspended) {

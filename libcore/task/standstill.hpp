@@ -51,12 +51,14 @@ struct alignas(64) idle_board {
   std::uint64_t reported;   // it has
 };
 
-/// Tasks that wait and have no image: what tied them to this worker tells what they wait for.
+/// What the scheduler knows of tasks that wait and are tied to this worker.
 class tied_tasks {
  public:
   virtual ~tied_tasks() = default;
-  /// The records that they wait for, a record as often as it has such tasks.
+  /// The records that those wait for that have no image, a record as often as it has such tasks.
   [[nodiscard]] virtual std::vector<std::uint64_t> tied_tasks_wait_for() const { return {}; }
+  /// How many other tasks cannot go on before one of them does, because an exception may be theirs.
+  [[nodiscard]] virtual std::size_t held_by_exceptions() const { return 0; }
 };
 
 class standstill {

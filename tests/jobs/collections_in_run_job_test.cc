@@ -52,17 +52,72 @@ int process_in_a_run(tobi::runtime& rt, tally* counts) {
   return 0;
 }
 
+template <class F>
+struct at_the_end {
+  F f;
+  ~at_the_end() { f(); }
+};
+template <class F>
+at_the_end(F) -> at_the_end<F>;
+
+// A catch clause has it processed, with the parents of its task on the same stack, while a destructor waits likewise
+// for what comes after the pause.
+int process_under_exceptions(tobi::runtime& rt, tally* counts) {
+  here mine{counts, rt.rank(), 100};
+  collection tasks(work_on, mine, with());
+  constexpr std::uint32_t all = 100;
+  if (rt.rank() == rt.size() - 1) tasks.add({0, all - 1});
+  for (int run = 0; run < 3; ++run) {
+    const long seen = tobi::run([=, handle = tasks.handle()] {
+      const auto go = tobi::make_promise<long>(1), p = tobi::make_promise<long>(1);
+      const auto waits = tobi::spawn_future([=] {
+        go.get_future().join();  // the root lies below it no more
+        auto thrower = tobi::spawn([=] {
+          const at_the_end joins{[p] { p.get_future().join(); }};
+          throw std::runtime_error("thrown");
+        });
+        try {
+          thrower.join();
+        } catch (const tobi::task_error& e) {
+          return e.message() == "thrown" ? 1000L : 0L;
+        }
+        return 0L;
+      });
+      go.set(1);
+      auto asks = tobi::spawn([=] {
+        try {
+          throw 5;
+        } catch (const int five) {
+          handle.process();
+          const long times = static_cast<long>(counts->times[all - 1].load());
+          handle.restore();
+          return times + five;
+        }
+      });
+      const long times = asks.join();
+      p.set(1);
+      return times + waits.join();
+    });
+    CHECK(seen == 1000 + 5 + run + 1);
+  }
+  return 0;
+}
+
+TEST_P(collections_in_a_run, are_processed_under_exceptions) { expect_zero(process_under_exceptions); }
+
 TEST_P(collections_in_a_run, are_processed_by_a_task_of_a_run) { expect_zero(process_in_a_run); }
 
 class in_a_run : public testing::TestWithParam<fabric_settings> {};
 TEST_P(in_a_run, any_scheduler_whose_tasks_can_wait_pauses) {
-  tally* counts = shared_tally();
-  ASSERT_NE(counts, nullptr);
   by_now = tobi::steal_by::automatic;
-  const outcome o = in_job(
-      4, {}, [&](tobi::runtime& rt) { return process_in_a_run(rt, counts); }, GetParam());
-  EXPECT_EQ(o.status, 0) << o.said;
-  munmap(counts, sizeof *counts);
+  for (const auto& processes : {process_in_a_run, process_under_exceptions}) {
+    tally* counts = shared_tally();
+    ASSERT_NE(counts, nullptr);
+    const outcome o = in_job(
+        4, {}, [&](tobi::runtime& rt) { return processes(rt, counts); }, GetParam());
+    EXPECT_EQ(o.status, 0) << o.said;
+    munmap(counts, sizeof *counts);
+  }
 }
 INSTANTIATE_TEST_SUITE_P(
     with, in_a_run,

@@ -4,9 +4,10 @@
 // its process, so the task stays there, and thieves do not see what it forks.
 #include <gtest/gtest.h>
 
-#include <csignal>
+#include <array>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 
 #include "in_job.hpp"
 
@@ -148,9 +149,6 @@ TEST_P(under_exceptions, a_catch_clause_forks_and_joins) {
 // The parent of the task that throws is on the same stack, and what it waits for is another worker's.
 TEST_P(under_exceptions, a_destructor_waits_below_its_parent) {
   if (GetParam().name == std::string("child_rtc")) GTEST_SKIP() << "child_rtc refuses promises";
-  if (std::string(GetParam().name).starts_with("stalling")) {
-    GTEST_SKIP() << "the future's task may wait on the very worker that waits in place, and goes on only there";
-  }
   each_exception_arrives([] {
     const auto p = tobi::make_promise<long>(1);
     const auto sets = tobi::spawn_future([=] {
@@ -169,6 +167,100 @@ TEST_P(under_exceptions, a_destructor_waits_below_its_parent) {
       if (e.message() != "inner") return;
     }
     throw std::runtime_error("mine");
+  });
+}
+
+// The worker must go on with what lies below the thrower on its stack, and with tasks that wait for it alone.
+TEST_P(under_exceptions, what_a_thrower_has_made_ready_goes_on) {
+  if (GetParam().name == std::string("child_rtc")) GTEST_SKIP() << "child_rtc refuses promises";
+  each_exception_arrives([] {
+    auto q = tobi::spawn([] {
+      const auto p = tobi::make_promise<int>(1);
+      auto c = tobi::spawn([=] { return p.get_future().join(); });
+      p.set(1);
+      throw std::runtime_error("inner");  // c is joined meanwhile
+    });
+    try {
+      q.join();
+    } catch (const tobi::task_error& e) {
+      if (e.message() != "inner") return;
+    }
+    throw std::runtime_error("mine");
+  });
+}
+
+TEST_P(under_exceptions, a_catch_clause_waits_for_what_its_parent_does) {
+  if (GetParam().name == std::string("child_rtc")) GTEST_SKIP() << "child_rtc refuses promises";
+  each_exception_arrives([] {
+    const auto p = tobi::make_promise<long>(1);
+    auto t = tobi::spawn([=] {
+      try {
+        throw 5;
+      } catch (const int five) {
+        return p.get_future().join() + five;
+      }
+    });
+    p.set(6);
+    if (t.join() == 11) throw std::runtime_error("mine");
+  });
+}
+
+// A child of the clause waits: with its parent, whose exception it is, and without its grandparent, who does what both
+// wait for. Their finishes are theirs again when they go on.
+TEST_P(under_exceptions, a_child_of_a_catch_clause_waits_with_it) {
+  if (GetParam().name == std::string("child_rtc")) GTEST_SKIP() << "child_rtc refuses promises";
+  each_exception_arrives([] {
+    const auto p = tobi::make_promise<long>(2);
+    const auto done = tobi::make_promise<long>(1);
+    auto t = tobi::spawn([=] {
+      long in_clause = 0;
+      try {
+        throw std::logic_error("inner");
+      } catch (const std::logic_error& e) {
+        tobi::finish([&] {
+          auto child = tobi::spawn([=] {
+            long of_child = 0;
+            tobi::finish([&] {
+              tobi::async([] { fib(4); });
+              of_child = p.get_future().join();
+              tobi::async([=] { done.set(fib(7)); });
+            });
+            return of_child;
+          });
+          in_clause = p.get_future().join() + child.join();
+        });
+        in_clause += std::strcmp(e.what(), "inner") == 0 ? 100 : 0;
+      }
+      return in_clause + done.get_future().join();
+    });
+    p.set(6);
+    if (t.join() == 125) throw std::runtime_error("mine");
+  });
+}
+
+// Several stacks with exceptions of their own are put away at once, and go on in another order.
+TEST_P(under_exceptions, many_stacks_wait_at_once) {
+  if (GetParam().name == std::string("child_rtc")) GTEST_SKIP() << "child_rtc refuses promises";
+  each_exception_arrives([] {
+    constexpr int stacks = 12;
+    std::array<tobi::promise<long>, stacks> p;
+    for (auto& each : p) each = tobi::make_promise<long>(1);
+    std::array<tobi::future<long>, stacks> right;
+    for (int i = 0; i < stacks; ++i) {
+      right[i] = tobi::spawn_future([=, at = p[i]] {
+        try {
+          throw std::logic_error("stack " + std::to_string(i));
+        } catch (const std::logic_error& e) {
+          auto joins = tobi::spawn([=] { return fib(at.get_future().join()); });
+          joins.join();
+          return e.what() == "stack " + std::to_string(i) ? 1L : 0L;
+        }
+      });
+    }
+    for (int i = stacks; i-- > 0;) p[i].set(i % 5);
+    long all = 0;
+    for (const auto& one : right) all += one.join();
+    if (all == stacks) throw std::runtime_error("mine");
   });
 }
 
@@ -205,26 +297,26 @@ const way ways[] = {
 INSTANTIATE_TEST_SUITE_P(over, under_exceptions, testing::ValuesIn(ways),
                          [](const auto& the) { return std::string(the.param.name); });
 
-// The future's task waits on the worker that waits in place for it: the job stands still, and says so.
-TEST(under_exceptions_alone, a_wait_that_may_be_for_ever_is_said_to_be_long) {
-  const outcome o = in_child(
-      [] {
-        setenv("TOBI_SCHED", "continuation_stalling", 1);
-        tobi::runtime rt(tobi::options{.workers = 1});
-        tobi::run([] {
-          const auto p = tobi::make_promise<long>(1);
-          const auto f = tobi::spawn_future([=] { return p.get_future().join(); });
-          p.set(5);
-          auto t = tobi::spawn([=] {
-            const at_the_end joins{[f] { f.join(); }};
-            throw std::logic_error("inner");
-          });
-          t.join();
-          return 0;
-        });
-      },
-      "can go on only on this worker");
-  EXPECT_EQ(o.status, 128 + SIGKILL) << o.said;
+// Whose exception it is that a destructor runs under is not known: the parents that it may belong to wait as well.
+TEST(under_exceptions_alone, a_parent_that_cannot_go_on_is_told_of) {
+  const outcome o = in_job(1, {}, [](tobi::runtime&) {
+    tobi::run([] {
+      const auto p = tobi::make_promise<long>(1);
+      auto t = tobi::spawn([=] {
+        const at_the_end joins{[p] { p.get_future().join(); }};
+        throw std::logic_error("inner");
+      });
+      p.set(5);
+      t.join();
+      return 0;
+    });
+    return 0;
+  });
+  EXPECT_EQ(o.status, 1) << o.said;
+  EXPECT_NE(o.said.find("1 parent of a task that waits in a destructor, under an exception, has to wait with it"),
+            std::string::npos)
+      << o.said;
+  EXPECT_NE(o.said.find("the job stands still"), std::string::npos) << o.said;
 }
 
 // What a destructor waits for may be what only its own worker can run.

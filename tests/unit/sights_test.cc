@@ -50,6 +50,9 @@ struct painted final : deque::deque {
   [[nodiscard]] std::uint64_t die_record() const noexcept override { return 0; }
   bool pop(std::uintptr_t) noexcept override { return false; }
   void push_again() noexcept override {}
+  [[nodiscard]] std::size_t unseen() const noexcept override { return 0; }
+  [[nodiscard]] std::size_t depth() const noexcept override { return 0; }
+  void put_back(std::size_t, std::span<const std::uintptr_t>) noexcept override {}
   [[nodiscard]] bool quiet() const noexcept override { return true; }
   [[nodiscard]] std::uint64_t claimed() noexcept override { return 0; }
   [[nodiscard]] std::span<std::uint64_t, ready_words> shown_lists() noexcept override { return lists; }

@@ -69,8 +69,9 @@ idle_board standstill::read(int rank) {
   return seen;
 }
 
-// False: a worker is not still, or what was given is not what was received. Boards are read together, and more of them
-// as long as all are still: a worker that is not is mostly among the first, and the last round has few waits.
+// False: a worker is not still, or what was given is not what was received. Boards are read together, twice as many
+// each time: a worker that is not still ends the round, with at most about as many read in vain as were needed, and a
+// round of all has few waits.
 bool standstill::round(reading& seen) {
   seen = {};
   constexpr int together = 64;

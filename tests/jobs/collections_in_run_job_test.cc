@@ -52,14 +52,6 @@ int process_in_a_run(tobi::runtime& rt, tally* counts) {
   return 0;
 }
 
-template <class F>
-struct at_the_end {
-  F f;
-  ~at_the_end() { f(); }
-};
-template <class F>
-at_the_end(F) -> at_the_end<F>;
-
 // A catch clause has it processed, with the parents of its task on the same stack, while a destructor waits likewise
 // for what comes after the pause.
 int process_under_exceptions(tobi::runtime& rt, tally* counts) {

@@ -95,3 +95,11 @@ std::vector<Way> some_of(std::vector<Way> all, std::initializer_list<std::string
   }
   return all;
 }
+/// A destructor that calls F, under an exception too.
+template <class F>
+struct at_the_end {
+  F f;
+  ~at_the_end() { f(); }
+};
+template <class F>
+at_the_end(F) -> at_the_end<F>;

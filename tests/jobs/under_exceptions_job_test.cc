@@ -57,14 +57,6 @@ class under_exceptions : public testing::TestWithParam<way> {
   }
 };
 
-template <class F>
-struct at_the_end {
-  F f;
-  ~at_the_end() { f(); }
-};
-template <class F>
-at_the_end(F) -> at_the_end<F>;
-
 TEST_P(under_exceptions, a_destructor_joins_a_task) {
   each_exception_arrives([] {
     auto t = tobi::spawn([] { return fib(12); });

@@ -59,11 +59,13 @@ $(OUT)/tests/strict_fabric_test: | $(strict_fabric)
 tests: $(strict_fabric)
 endif
 
-# Started by launchers on several hosts.
-fences_program := $(OUT)/tests/fences
-$(fences_program): $(OUT)/obj/tests/hosts/fences.o $(LIB) FORCE
+# Started by launchers.
+launched_programs := $(OUT)/tests/fences $(OUT)/tests/moves
+$(OUT)/tests/fences: $(OUT)/obj/tests/hosts/fences.o
+$(OUT)/tests/moves: $(OUT)/obj/tests/launchers/moves.o
+$(launched_programs): $(LIB) FORCE
 	$(call link)
-tests: $(fences_program) $(OUT)/tests/perf/start
+tests: $(launched_programs) $(OUT)/tests/perf/start
 
 # Programs that tests/perf/run measures with.
 perf_test_programs := $(OUT)/tests/perf/checkout $(OUT)/tests/perf/std_sort $(OUT)/tests/perf/start

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns the kernel's randomization of addresses off for this process, which takes an execve. It happens in a
 // constructor, and only where main has not begun: else its input would be lost, and its output and files made twice.
+// The kernel decides about all addresses of a process, those of later mappings too, as it executes it. So the old
+// personality is back right after, and programs that this one starts are randomized as they would be without Tobiuo.
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -23,7 +25,8 @@ namespace tobi::bootstrap {
 
 namespace {
 
-// Says that this process is the one executed anew, so that it never happens twice. Not TOBI_...: it is no setting.
+// Says that this process is the one executed anew, so that it never happens twice; its value is the personality before,
+// in hexadecimal. Not TOBI_...: it is no setting.
 constexpr const char* mark = "_TOBIUO_FIXED_ADDRESSES";
 constexpr unsigned long ask = 0xffffffff;
 
@@ -32,7 +35,10 @@ int failed_why = 0;
 const char* why_not = "it was not kept by execve";
 const char* what_to_do = "allow the call personality in the container (seccomp), or start the program under setarch -R";
 
+bool was_executed_fixed = false;  // and the personality is the old one again
+
 bool is_fixed() noexcept {
+  if (was_executed_fixed) return true;
   const int now = personality(ask);
   return now != -1 && (static_cast<unsigned>(now) & ADDR_NO_RANDOMIZE) != 0;
 }
@@ -63,11 +69,19 @@ void execute_anew() {
   if (before == -1 || personality(static_cast<unsigned>(before) | ADDR_NO_RANDOMIZE) == -1) {
     return fail("call personality(ADDR_NO_RANDOMIZE)");
   }
-  setenv(mark, "1", 1);
+  char old[9];
+  std::snprintf(old, sizeof old, "%x", static_cast<unsigned>(before));
+  setenv(mark, old, 1);
   execv("/proc/self/exe", arguments.data());
   fail("execute /proc/self/exe");
   unsetenv(mark);
   personality(static_cast<unsigned>(before));
+}
+
+void take_personality_back(const char* old) noexcept {
+  if (!is_fixed()) return;
+  was_executed_fixed = true;
+  personality(std::strtoul(old, nullptr, 16));
 }
 
 // What ps and debuggers call this process: execve took it from the path, and that was "exe".
@@ -99,9 +113,13 @@ bool is_alone() noexcept {
 // Before the constructors without a priority, those of the program among them.
 [[gnu::constructor(101)]] void fix_addresses() {
   if (!launched() || is_alone()) return;
-  const bool again = std::getenv(mark) != nullptr;
+  const char* old = std::getenv(mark);
+  const bool again = old != nullptr;
+  if (again) {
+    take_personality_back(old);
+    take_name_back();
+  }
   unsetenv(mark);
-  if (again) take_name_back();
   if (is_fixed() || again) return;
   if (!came_with_program()) {
     why_not = "a program that was already running has opened Tobiuo's library, and cannot begin again";

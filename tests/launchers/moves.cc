@@ -53,7 +53,9 @@ constexpr std::array kinds{kind::bare, kind::with_values, kind::question, kind::
 
 void meet(tobi::bootstrap::bootstrap& job, kind how, int round) {
   switch (how) {
-    case kind::bare: job.fence(); return;
+    case kind::bare:
+      job.fence();
+      return;
     case kind::with_values: {
       const std::string key = "round " + std::to_string(round);
       job.put(key, std::as_bytes(std::span(key.data(), key.size())));
@@ -66,7 +68,9 @@ void meet(tobi::bootstrap::bootstrap& job, kind how, int round) {
       job.least(words);
       return;
     }
-    case kind::end: job.finalize(); return;
+    case kind::end:
+      job.finalize();
+      return;
   }
 }
 

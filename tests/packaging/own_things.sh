@@ -97,6 +97,12 @@ if ! command -v mpirun.openmpi >/dev/null; then
   finish
 fi
 mpirun="mpirun.openmpi --allow-run-as-root --oversubscribe"
+launchers=("$mpirun -n 2" "mpiexec.mpich -n 2")
+if in_soak; then  # the daemons of Slurm take what time and ports they like; srun gives each process all of the input
+  . tests/launchers/slurm.inc
+  at_exit=stop_slurm
+  if start_slurm; then launchers+=("srun --input=0 --mpi=pmix -n 2"); else skip "programs under srun: $no_slurm"; fi
+fi
 fed() {  # COMMAND...: with the numbers from 1 to 100 as its input
   rm -f "$folder/late"
   seq 100 >"$folder/input"
@@ -113,7 +119,7 @@ for with in shared static; do
   fed $mpirun -n 1 --bind-to none -x TOBI_WORKERS=2 "$folder/host" "$folder/$with.so"
   all "$with: alone it forks, and begins once" '[ $status -eq 0 ]' 'says "^input: 5050"' '[ "$(grep -c "^input: " "$out")" -eq 1 ]' 'says "plugin: 2 workers, 4950"' silent
 done
-for launcher in "" "$mpirun -n 2" "mpiexec.mpich -n 2"; do
+for launcher in "" "${launchers[@]}"; do
   command -v python3 >/dev/null && command -v ${launcher%% *} true >/dev/null || { skip "Python under $launcher: needs python3 and the launcher's package"; continue; }
   fed TOBI_WORKERS=2 $launcher setarch -R python3 "$folder/host.py" "$folder/shared.so"
   all "a module of Python, started by ${launcher:-nothing}" '[ $status -eq 0 ]' 'says "plugin: 2 workers, 4950"' '[ "$(grep -c "^input: 5050" "$out")" -eq 1 ]'
@@ -122,15 +128,17 @@ run $mpirun -n 2 /lib*/ld-linux-*.so.? "$bench" fib --n 20
 all "a program that the loader is told to run" '[ $status -eq 0 ]' 'says 6765'
 
 # --- a job inside of a job: whatever becomes of the inner one, the outer one goes on ---
-for launcher in "$mpirun" mpiexec.mpich; do  # the program has the library inside, and its plugins elsewhere
+for launcher in "${launchers[@]}"; do  # the program has the library inside, and its plugins elsewhere
   name=${launcher%% *}
   command -v "$name" >/dev/null || { skip "a job inside of one of $name: needs its package"; continue; }
-  run LD_LIBRARY_PATH="$lib" $launcher -n 2 "$own" nested "$own"
+  run LD_LIBRARY_PATH="$lib" $launcher "$own" nested "$own"
   all "$name: a program that a process of a job starts is refused, and does not wait for ever" '[ $status -eq 0 ]' 'says "2 workers: 42"' \
     'says "it ended with status 2"' 'complains "^tobi: this program was started by a process of a running job.*set TOBI_BOOTSTRAP=fork"'
-  run LD_LIBRARY_PATH="$lib" $launcher -n 2 "$own" nested "TOBI_STACK_SIZE=pigeon $own"
+  run LD_LIBRARY_PATH="$lib" $launcher "$own" nested "TOBI_STACK_SIZE=pigeon $own"
   all "$name: so is one with a mistake" '[ $status -eq 0 ]' 'says "2 workers: 42"' 'says "it ended with status 2"' 'complains "^tobi: TOBI_STACK_SIZE=pigeon"'
-  run LD_LIBRARY_PATH="$lib" $launcher -n 2 "$own" nested "TOBI_BOOTSTRAP=fork TOBI_WORKERS=2 $own"
+  run LD_LIBRARY_PATH="$lib" $launcher "$own" nested 'cat /proc/self/personality; tr "\0" "\n" </proc/self/environ | grep -c FIXED_ADDR'
+  all "$name: a program that a process of a job starts is randomized as ever" '[ $status -eq 0 ]' "says '^$(cat /proc/self/personality)$'" 'says "^0$"'
+  run LD_LIBRARY_PATH="$lib" $launcher "$own" nested "TOBI_BOOTSTRAP=fork TOBI_WORKERS=2 $own"
   all "$name: or it is a job of its own" '[ $status -eq 0 ]' '[ "$(grep -c "2 workers: 42" "$out")" -eq 2 ]' 'says "it ended with status 0"' silent
 done
 if command -v mpiexec.mpich >/dev/null; then

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns the kernel's randomization of addresses off for this process, which takes an execve. It happens in a
 // constructor, and only where main has not begun: else its input would be lost, and its output and files made twice.
-// The kernel decides about all addresses of a process, those of later mappings too, as it executes it. So the old
-// personality is back right after, and programs that this one starts are randomized as they would be without Tobiuo.
+//
+// The kernel decides about all addresses of a process, those of later mappings too, as it executes it. So the
+// personality is the old one again right after, and what this process starts is randomized as without Tobiuo.
+#include <sys/auxv.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -25,9 +27,11 @@ namespace tobi::bootstrap {
 
 namespace {
 
-// Says that this process is the one executed anew, so that it never happens twice; its value is the personality before,
-// in hexadecimal. Not TOBI_...: it is no setting.
+// In the environment: "again" for the process that is about to be executed anew, so that it never happens twice; then a
+// place on its stack. Another copy of the library, opened later, knows the process by it. A program that this one
+// starts inherits the mark, and has another stack. Not TOBI_...: it is no setting.
 constexpr const char* mark = "_TOBIUO_FIXED_ADDRESSES";
+constexpr const char* again = "again";
 constexpr unsigned long ask = 0xffffffff;
 
 const char* failed_step = nullptr;
@@ -35,10 +39,18 @@ int failed_why = 0;
 const char* why_not = "it was not kept by execve";
 const char* what_to_do = "allow the call personality in the container (seccomp), or start the program under setarch -R";
 
-bool was_executed_fixed = false;  // and the personality is the old one again
+// Where the kernel has put the random bytes of this process.
+std::string place_on_stack() { return std::to_string(getauxval(AT_RANDOM)); }
 
-bool is_fixed() noexcept {
-  if (was_executed_fixed) return true;
+bool mark_says(const std::string& what) {
+  const char* said = std::getenv(mark);
+  return said != nullptr && said == what;
+}
+
+bool was_executed_fixed = false;  // also where the program clears its environment
+
+bool is_fixed() {
+  if (was_executed_fixed || mark_says(place_on_stack())) return true;
   const int now = personality(ask);
   return now != -1 && (static_cast<unsigned>(now) & ADDR_NO_RANDOMIZE) != 0;
 }
@@ -69,19 +81,18 @@ void execute_anew() {
   if (before == -1 || personality(static_cast<unsigned>(before) | ADDR_NO_RANDOMIZE) == -1) {
     return fail("call personality(ADDR_NO_RANDOMIZE)");
   }
-  char old[9];
-  std::snprintf(old, sizeof old, "%x", static_cast<unsigned>(before));
-  setenv(mark, old, 1);
+  setenv(mark, again, 1);
   execv("/proc/self/exe", arguments.data());
   fail("execute /proc/self/exe");
   unsetenv(mark);
   personality(static_cast<unsigned>(before));
 }
 
-void take_personality_back(const char* old) noexcept {
+void take_personality_back() {
   if (!is_fixed()) return;
   was_executed_fixed = true;
-  personality(std::strtoul(old, nullptr, 16));
+  personality(static_cast<unsigned>(personality(ask)) & ~static_cast<unsigned>(ADDR_NO_RANDOMIZE));
+  setenv(mark, place_on_stack().c_str(), 1);
 }
 
 // What ps and debuggers call this process: execve took it from the path, and that was "exe".
@@ -113,14 +124,13 @@ bool is_alone() noexcept {
 // Before the constructors without a priority, those of the program among them.
 [[gnu::constructor(101)]] void fix_addresses() {
   if (!launched() || is_alone()) return;
-  const char* old = std::getenv(mark);
-  const bool again = old != nullptr;
-  if (again) {
-    take_personality_back(old);
+  if (mark_says(again)) {
+    unsetenv(mark);
+    take_personality_back();
     take_name_back();
+    return;
   }
-  unsetenv(mark);
-  if (is_fixed() || again) return;
+  if (is_fixed()) return;
   if (!came_with_program()) {
     why_not = "a program that was already running has opened Tobiuo's library, and cannot begin again";
     what_to_do = "start the program under setarch -R, as in mpirun -n 2 setarch -R python3 module.py";

@@ -95,6 +95,7 @@ std::vector<Way> some_of(std::vector<Way> all, std::initializer_list<std::string
   }
   return all;
 }
+
 /// A destructor that calls F, under an exception too.
 template <class F>
 struct at_the_end {

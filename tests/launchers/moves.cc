@@ -14,7 +14,6 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <span>
 #include <string>
 
@@ -87,7 +86,6 @@ int main(int argc, char** argv) {
   const int me = job->rank();
   const int size = job->size();
   if (size > ranks_max) return 2;
-  job->share_cores(1);
   job->while_waiting([&] { all[me].progress(); });
   int round = 0;
   for (const kind how : kinds) {

@@ -87,13 +87,16 @@ int nested(int argc, char** argv, const std::string& command) {
 }
 
 // A plugin that has another copy of the library inside.
+int opens(const char* plugin) {
+  void* const opened = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
+  if (opened == nullptr) return 3;
+  return reinterpret_cast<int (*)()>(dlsym(opened, "plugin_main"))();
+}
 int another_copy(int argc, char** argv, const char* plugin) {
   tobi::runtime rt(argc, argv);
   answer(rt);
   std::cout.flush();
-  void* const opened = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
-  if (opened == nullptr) return 3;
-  return reinterpret_cast<int (*)()>(dlsym(opened, "plugin_main"))();
+  return opens(plugin);
 }
 
 }  // namespace
@@ -106,6 +109,7 @@ int main(int argc, char** argv) {
   if (which == "children") return children(argc, argv, how);
   if (which == "nested") return nested(argc, argv, how);
   if (which == "copy") return another_copy(argc, argv, argv[2]);
+  if (which == "opens") return opens(argv[2]);
   tobi::runtime rt(argc, argv);
   answer(rt);
   return 0;

@@ -119,6 +119,8 @@ for with in shared static; do
   fed $mpirun -n 1 --bind-to none -x TOBI_WORKERS=2 "$folder/host" "$folder/$with.so"
   all "$with: alone it forks, and begins once" '[ $status -eq 0 ]' 'says "^input: 5050"' '[ "$(grep -c "^input: " "$out")" -eq 1 ]' 'says "plugin: 2 workers, 4950"' silent
 done
+fed $mpirun -n 2 "$own" opens "$folder/static.so"
+all "a program that has a copy of the library, which began again, opens a plugin with another one" '[ $status -eq 0 ]' 'says "plugin: 2 workers, 4950"' silent
 for launcher in "" "${launchers[@]}"; do
   command -v python3 >/dev/null && command -v ${launcher%% *} true >/dev/null || { skip "Python under $launcher: needs python3 and the launcher's package"; continue; }
   fed TOBI_WORKERS=2 $launcher setarch -R python3 "$folder/host.py" "$folder/shared.so"
@@ -136,8 +138,8 @@ for launcher in "${launchers[@]}"; do  # the program has the library inside, and
     'says "it ended with status 2"' 'complains "^tobi: this program was started by a process of a running job.*set TOBI_BOOTSTRAP=fork"'
   run LD_LIBRARY_PATH="$lib" $launcher "$own" nested "TOBI_STACK_SIZE=pigeon $own"
   all "$name: so is one with a mistake" '[ $status -eq 0 ]' 'says "2 workers: 42"' 'says "it ended with status 2"' 'complains "^tobi: TOBI_STACK_SIZE=pigeon"'
-  run LD_LIBRARY_PATH="$lib" $launcher "$own" nested 'cat /proc/self/personality; tr "\0" "\n" </proc/self/environ | grep -c FIXED_ADDR'
-  all "$name: a program that a process of a job starts is randomized as ever" '[ $status -eq 0 ]' "says '^$(cat /proc/self/personality)$'" 'says "^0$"'
+  run LD_LIBRARY_PATH="$lib" $launcher "$own" nested "cat /proc/self/personality"
+  all "$name: a program that a process of a job starts is randomized as ever" '[ $status -eq 0 ]' "says '^$(cat /proc/self/personality)$'"
   run LD_LIBRARY_PATH="$lib" $launcher "$own" nested "TOBI_BOOTSTRAP=fork TOBI_WORKERS=2 $own"
   all "$name: or it is a job of its own" '[ $status -eq 0 ]' '[ "$(grep -c "2 workers: 42" "$out")" -eq 2 ]' 'says "it ended with status 0"' silent
 done

@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <string>
 #include <utility>
 
 #include "libcore/base/log.hpp"
+#include "libcore/base/refusal.hpp"
 #include "libcore/base/settings.hpp"
 
 namespace tobi::alloc {
@@ -38,15 +38,15 @@ std::size_t whole_pages(std::size_t bytes) noexcept {
   return (bytes + page - 1) / page * page;
 }
 
-[[noreturn]] void cannot(const char* what, std::size_t bytes) {
+[[noreturn]] void cannot(const char* what, std::size_t bytes, const char* call) {
   if (errno == EFBIG) {
     base::fatal("cannot create " + base::format_size(bytes) +
                 " of registered memory, a file without a name: the limit of file sizes is lower; raise it (ulimit -f "
                 "unlimited), or lower TOBI_HEAP_SIZE.");
   }
-  base::fatal(std::string("cannot ") + what + " " + base::format_size(bytes) + " of registered memory (" +
-              std::strerror(errno) +
-              "); lower TOBI_HEAP_SIZE, TOBI_STACK_SIZE or TOBI_WORKERS, or raise the limit (ulimit -v).");
+  base::fatal(std::string("cannot ") + what + " " + base::format_size(bytes) + " of registered memory" +
+              base::refusal(errno, call,
+                            "lower TOBI_HEAP_SIZE, TOBI_STACK_SIZE or TOBI_WORKERS, or raise the limit (ulimit -v)"));
 }
 
 }  // namespace
@@ -88,12 +88,13 @@ bool segment::reserve(std::uintptr_t at) noexcept {
 void segment::map() {
   const std::size_t first = layout_.control_bytes + layout_.heap_bytes;
   fd_ = memfd_create("tobi", MFD_CLOEXEC);
-  if (fd_ < 0 || ftruncate(fd_, static_cast<off_t>(first + layout_.stack_bytes)) != 0) cannot("create", first);
+  if (fd_ < 0) cannot("create", first, "memfd_create");
+  if (ftruncate(fd_, static_cast<off_t>(first + layout_.stack_bytes)) != 0) cannot("create", first, "ftruncate");
   stack_ = base_ + first + guard_bytes_;
   const auto put = [this](std::byte* at, std::size_t bytes, std::size_t offset) {
     if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_,
              static_cast<off_t>(offset)) == MAP_FAILED) {
-      cannot("map", bytes);
+      cannot("map", bytes, "mmap");
     }
   };
   put(base_, first, 0);

@@ -55,30 +55,41 @@ int init_without_plugins(hwloc_topology_t* topology) {
 
 // What the process may use when hwloc cannot say. The mask is asked for with growing room: kernels refuse one that is
 // smaller than their own.
-void guess_from_affinity(machine& m) {
-  m.cores.clear();
+// The processors that this thread may use, in order; none where the kernel does not say. Forked workers inherit them.
+std::vector<int> allowed_cpus() {
+  std::vector<int> cpus;
   for (int room = 1024; room <= 1 << 20; room *= 2) {
     const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mine(CPU_ALLOC(static_cast<std::size_t>(room)),
                                                                 [](cpu_set_t* set) { CPU_FREE(set); });
     const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(room));
     CPU_ZERO_S(bytes, mine.get());
-    if (sched_getaffinity(0, bytes, mine.get()) != 0) continue;
+    if (sched_getaffinity(0, bytes, mine.get()) != 0) {
+      if (errno == EINVAL) continue;  // this machine has more
+      break;
+    }
     for (int cpu = 0; cpu < room; ++cpu) {
-      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, mine.get())) m.cores.push_back({cpu, cpu, -1, -1, -1});
+      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, mine.get())) cpus.push_back(cpu);
     }
     break;
   }
+  return cpus;
+}
+
+void guess_from_affinity(machine& m) {
+  m.cores.clear();
+  for (const int cpu : allowed_cpus()) m.cores.push_back({cpu, cpu, -1, -1, -1});
   const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  for (int cpu = 0; m.cores.empty() && cpu < online; ++cpu) m.cores.push_back({cpu, cpu, -1, -1, -1});
   m.cores_total = online > 0 ? static_cast<int>(online) : static_cast<int>(m.cores.size());
 }
 
-void read_cores(hwloc_topology_t topology, machine& m) {
-  // The calling thread's mask is what forked workers inherit. A topology of another machine has none.
+// Those of CPUS alone, unless it is empty.
+void read_cores(hwloc_topology_t topology, const std::vector<int>& cpus, machine& m) {
   const bitmap mine(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topology)), hwloc_bitmap_free);
-  const bitmap inherited(hwloc_bitmap_alloc(), hwloc_bitmap_free);
-  if (hwloc_topology_is_thissystem(topology) != 0 &&
-      hwloc_get_cpubind(topology, inherited.get(), HWLOC_CPUBIND_THREAD) == 0) {
-    hwloc_bitmap_and(mine.get(), mine.get(), inherited.get());
+  if (!cpus.empty()) {
+    const bitmap those(hwloc_bitmap_alloc(), hwloc_bitmap_free);
+    for (const int cpu : cpus) hwloc_bitmap_set(those.get(), static_cast<unsigned>(cpu));
+    hwloc_bitmap_and(mine.get(), mine.get(), those.get());
   }
   // Where the machine reports no cores (some containers do), its hardware threads serve as such.
   const bool has_cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0;
@@ -119,6 +130,13 @@ machine read_machine(const std::string& synthetic) {
   const long pages = sysconf(_SC_PHYS_PAGES);
   if (pages > 0) m.memory_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 
+  // hwloc 2.9 makes its set of processors larger until the kernel takes it, for ever where the call is forbidden.
+  const std::vector<int> cpus = synthetic.empty() ? allowed_cpus() : std::vector<int>();
+  if (synthetic.empty() && cpus.empty()) {
+    fail(m, std::string("the kernel refuses sched_getaffinity (") + std::strerror(errno) +
+                "), which a container's seccomp profile may do");
+    return m;
+  }
   hwloc_topology_t raw = nullptr;
   if (init_without_plugins(&raw) != 0) {
     fail(m, std::string("hwloc cannot start (") + std::strerror(errno) + ")");
@@ -130,7 +148,9 @@ machine read_machine(const std::string& synthetic) {
   } else if (!load(raw)) {
     fail(m, std::string("hwloc cannot read the machine (") + std::strerror(errno) + ")");
   } else {
-    read_cores(raw, m);
+    // What a site says of its machines (HWLOC_XMLFILE) is true of all processes. hwloc does not ask then how this one
+    // is bound.
+    read_cores(raw, cpus, m);
     m.cpu_model = read_cpu_model(raw);
     if (m.cores.empty()) fail(m, "hwloc found no core that this process may use");
   }

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "libcore/base/log.hpp"
+#include "libcore/base/own_proc.hpp"
 #include "libcore/base/plain_text.hpp"
 
 namespace tobi::bootstrap {
@@ -58,6 +59,7 @@ std::string_view mark_found() {
 
 std::vector<std::string> other_threads_here() {
   std::vector<std::string> names;
+  if (!base::proc_is_own()) return names;  // its numbers would all be strangers'
   DIR* const tasks = opendir("/proc/self/task");
   if (tasks == nullptr) return names;
   const auto self = syscall(SYS_gettid);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cstring>
 
 #include "libcore/base/log.hpp"
+#include "libcore/base/own_proc.hpp"
 
 namespace tobi::transports {
 
@@ -20,6 +22,35 @@ memory_name name_in(const region_key& key) noexcept {
   memory_name name;
   std::memcpy(&name, key.bytes.data(), sizeof name);
   return name;
+}
+
+bool is_named(int fd, const memory_name& name) noexcept {
+  struct stat file {};
+  return fstat(fd, &file) == 0 && file.st_ino == name.inode && file.st_dev == name.device &&
+         name.bytes <= static_cast<std::uint64_t>(file.st_size) &&
+         name.offset <= static_cast<std::uint64_t>(file.st_size) - name.bytes;
+}
+
+// The owner's descriptor of the file, or -1. A process id means the same to the kernel whatever /proc shows.
+int copy_of(const memory_name& name) noexcept {
+  const auto process = static_cast<int>(syscall(SYS_pidfd_open, name.pid, 0));
+  if (process < 0) return -1;
+  const auto fd = static_cast<int>(syscall(SYS_pidfd_getfd, process, name.fd, 0));
+  close(process);
+  if (fd < 0 || is_named(fd, name)) return fd;
+  close(fd);
+  return -1;
+}
+
+std::string what_to_do(int refused) {
+  if (refused == EMFILE) return "raise the limit of open files (ulimit -n)";
+  if (!base::proc_is_own()) {
+    return "there is no /proc here, or it is another container's: mount this container's own, or start one process per "
+           "node, which forks its workers";
+  }
+  if (refused == ENOENT) return "its process has ended, or runs in another container of this host";
+  return "the processes of a node must run as one user in one container: start one process per node, which forks its "
+         "workers, or say TOBI_NODES, so that each container is a node";
 }
 
 }  // namespace
@@ -34,29 +65,27 @@ status name_memory(const memory& local, std::uint64_t number, memory_name& name)
   return status::ok;
 }
 
-status map_memory(const memory_name& name, int rank, std::string_view who, std::byte*& at) {
+status map_memory(const memory_name& name, int rank, std::byte*& at, std::string& why) {
   if (name.pid <= 0 || name.fd < 0 || name.bytes == 0) return status::invalid;
   const std::string path = "/proc/" + std::to_string(name.pid) + "/fd/" + std::to_string(name.fd);
-  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) {
-    const int why = errno;
-    if (why == ENOENT) base::let_a_death_be_told();  // or the process is of another container
-    base::log(base::log_level::error, std::string(who) + " cannot open the memory of " + base::name_of_rank(rank) +
-                                          " (" + path + ": " + std::strerror(why) +
-                                          "); the workers must run as one user in one container.");
-    return why == ENOENT ? status::peer_lost : status::invalid;
+  int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const int refused = fd < 0 ? errno : 0;
+  if (fd >= 0 && !is_named(fd, name)) {
+    close(fd);
+    fd = -1;
   }
-  struct stat file {};
-  const bool right = fstat(fd, &file) == 0 && file.st_ino == name.inode && file.st_dev == name.device &&
-                     name.offset + name.bytes <= static_cast<std::uint64_t>(file.st_size);
-  void* mapped = MAP_FAILED;
-  if (right) {
-    mapped = mmap(nullptr, name.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
-                  static_cast<off_t>(name.offset));
-    if (mapped == MAP_FAILED) {
-      base::log(base::log_level::error, std::string(who) + " cannot map the memory of " + base::name_of_rank(rank) +
-                                            " (" + std::strerror(errno) + "); lower TOBI_WORKERS or TOBI_HEAP_SIZE.");
-    }
+  if (fd < 0) fd = copy_of(name);
+  if (fd < 0) {
+    if (refused == 0) return status::invalid;
+    why = "the memory of " + base::name_of_rank(rank) + " cannot be opened here (" + path + ": " +
+          std::strerror(refused) + "); " + what_to_do(refused);
+    return refused == ENOENT ? status::peer_lost : status::invalid;
+  }
+  void* const mapped = mmap(nullptr, name.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+                            static_cast<off_t>(name.offset));
+  if (mapped == MAP_FAILED) {
+    why = "the memory of " + base::name_of_rank(rank) + " cannot be mapped here (" + std::strerror(errno) +
+          "); lower TOBI_WORKERS or TOBI_HEAP_SIZE";
   }
   close(fd);
   if (mapped == MAP_FAILED) return status::invalid;
@@ -103,7 +132,7 @@ status peer_memory::attach(int rank, const region_key& key, region_id& id) {
     fresh.base = static_cast<std::byte*>(mine->where.base);
     fresh.bytes = mine->where.bytes;
   } else {
-    if (const status s = map_memory(name, rank, who_, fresh.base); s != status::ok) return s;
+    if (const status s = map_memory(name, rank, fresh.base, why_not_attached_); s != status::ok) return s;
     fresh.bytes = name.bytes;
   }
   regions_.push_back(fresh);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the workers of one node, mapped here: what shm and sim have in common.
 //
-// A key names a memory file of a process; a process that attaches opens it through /proc, checks that it is the one
-// that was meant, and maps it. There is no name in a file system that could collide or stay behind.
+// A key names a memory file of a process; a process that attaches opens it, checks that it is the one that was meant,
+// and maps it. There is no name in a file system that could collide or stay behind. It is opened through /proc, and
+// where that is absent or another container's, with a copy of the owner's descriptor (pidfd_getfd, Linux 5.6), which
+// the kernel gives under stricter conditions.
 #pragma once
 
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "transports/transport.hpp"
@@ -26,9 +28,10 @@ static_assert(sizeof(memory_name) <= own_key_bytes_max);
 
 /// Names LOCAL for others. `unsupported`: it has no descriptor, so nobody else can map it.
 status name_memory(const memory& local, std::uint64_t number, memory_name& name);
-/// Maps what NAME says, which came from RANK and is not believed before it is checked. WHO speaks in messages. The
-/// caller unmaps.
-status map_memory(const memory_name& name, int rank, std::string_view who, std::byte*& at);
+/// Maps what NAME says, which came from RANK and is not believed before it is checked. The caller unmaps. Where the
+/// machine has refused it, WHY becomes a sentence without its full stop: what was refused, and what to do. `peer_lost`:
+/// RANK's process is gone, or this one sees no other processes.
+status map_memory(const memory_name& name, int rank, std::byte*& at, std::string& why);
 
 /// The regions of a transport that maps its peers' memory: its own, and those that it has attached.
 class peer_memory {
@@ -41,7 +44,7 @@ class peer_memory {
     bool mapped_here = false;
   };
 
-  peer_memory(std::string_view who, int rank, int size) : who_(who), rank_(rank), size_(size) {}
+  peer_memory(int rank, int size) : rank_(rank), size_(size) {}
   ~peer_memory();
   peer_memory(const peer_memory&) = delete;
   peer_memory& operator=(const peer_memory&) = delete;
@@ -49,6 +52,8 @@ class peer_memory {
   status add(const memory& local, region_key& key);
   status remove(const region_key& key);
   status attach(int rank, const region_key& key, region_id& id);
+  /// As transport::why_not_reached().
+  [[nodiscard]] const std::string& why_not_attached() const noexcept { return why_not_attached_; }
 
   /// The region ID of RANK, or null when there is none.
   [[nodiscard]] const region* find(int rank, region_id id) const noexcept {
@@ -63,12 +68,12 @@ class peer_memory {
     region_key key;
     memory where;
   };
-  std::string_view who_;
   int rank_;
   int size_;
   std::vector<region> regions_;  // attached ones, by id
   std::vector<own_region> own_;
   std::uint64_t made_ = 0;
+  std::string why_not_attached_;
 };
 
 }  // namespace tobi::transports

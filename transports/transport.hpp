@@ -70,6 +70,8 @@ class transport {
   [[nodiscard]] virtual std::string dialect() const { return ""; }
   /// Why register_memory() last returned other than ok, and what to do: the end of a sentence, or "".
   [[nodiscard]] virtual std::string why_not_registered() const { return ""; }
+  /// Why connect() or attach() last returned other than ok, and what to do: a sentence without its full stop, or "".
+  [[nodiscard]] virtual std::string why_not_reached() const { return ""; }
   /// What connect() of the peers needs to know of this worker: opaque bytes.
   [[nodiscard]] virtual std::string address() const = 0;
   /// Takes the addresses of all ranks, in order. Connections may be made later, on first use.

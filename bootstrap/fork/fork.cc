@@ -22,6 +22,7 @@
 #include "bootstrap/fork/lost.hpp"
 #include "bootstrap/futex.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/base/refusal.hpp"
 
 namespace tobi::bootstrap {
 
@@ -297,8 +298,10 @@ std::unique_ptr<bootstrap> fork_workers(plan given, std::unique_ptr<exchange> la
       if (launcher != nullptr) set_launcher(launcher.get(), kept);
       claim_report();
       base::log(base::log_level::error, "cannot fork worker " + std::to_string(child) + " of " +
-                                            std::to_string(workers) + " (" + std::strerror(why) +
-                                            "); lower TOBI_WORKERS or raise the limit of processes (ulimit -u).");
+                                            std::to_string(workers) +
+                                            base::refusal(why, "clone",
+                                                          "lower TOBI_WORKERS, or raise the limit of processes "
+                                                          "(ulimit -u)"));
       end_job(base::exit_failure);
     }
     if (pid == 0) {

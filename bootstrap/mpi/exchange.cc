@@ -4,7 +4,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -46,6 +48,14 @@ void finalize_mpi(int status, void*) {
   alarm(0);
 }
 
+// The least of unsigned words. MPI_MIN compares MPI_UINT64_T as signed numbers in MPICH 4.0.2, and Open MPI 4.1.4 does
+// so with MPI_UNSIGNED_LONG.
+void keep_least(void* from, void* into, int* count, MPI_Datatype*) {
+  const auto* said = static_cast<const std::uint64_t*>(from);
+  auto* least = static_cast<std::uint64_t*>(into);
+  for (int i = 0; i < *count; ++i) least[i] = std::min(least[i], said[i]);
+}
+
 class mpi_exchange final : public exchange {
  public:
   mpi_exchange() {
@@ -57,6 +67,7 @@ class mpi_exchange final : public exchange {
       on_exit(finalize_mpi, nullptr);
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    MPI_Op_create(keep_least, 1, &least_);
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &size_);
     speaks = rank_ == 0;
@@ -110,7 +121,7 @@ class mpi_exchange final : public exchange {
   void least(std::span<std::uint64_t> words) override {
     fence();
     MPI_Request asked = MPI_REQUEST_NULL;
-    MPI_Iallreduce(MPI_IN_PLACE, words.data(), static_cast<int>(words.size()), MPI_UINT64_T, MPI_MIN, comm_, &asked);
+    MPI_Iallreduce(MPI_IN_PLACE, words.data(), static_cast<int>(words.size()), MPI_UINT64_T, least_, comm_, &asked);
     wait_for(asked);
   }
 
@@ -164,6 +175,7 @@ class mpi_exchange final : public exchange {
   }
 
   MPI_Comm comm_ = MPI_COMM_NULL;
+  MPI_Op least_ = MPI_OP_NULL;
   int rank_ = 0;
   int size_ = 1;
   std::vector<char> new_;

@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 5> level_words{"", "warning: ", "info: ",
 constexpr std::size_t line_max = 4096;
 
 log_level threshold = log_level::warn;
+bool speaks_for_node = true;
 void (*fatal_hook)(int) = nullptr;
 bool (*fatal_speaks)() noexcept = nullptr;
 // A plain array, not a string: signal handlers read it.
@@ -100,6 +101,11 @@ void log(log_level level, std::string_view message) {
   if (identity_bytes != 0) line.printable(log_identity()) << ": ";
   line.printable(message).end(whole, cut).write_to(STDERR_FILENO);
 }
+
+void log_for_node(log_level level, std::string_view message) {
+  if (speaks_for_node) log(level, message);
+}
+void speak_for_node(bool first) noexcept { speaks_for_node = first; }
 
 void set_fatal_note(std::string_view note) { fatal_note_bytes = note.copy(fatal_note.data(), fatal_note.size()); }
 

@@ -32,6 +32,10 @@ void set_rank_names(std::function<std::string(int rank)> names);
 
 /// One line, "tobi: [LEVEL ]rank R on HOST: MESSAGE\n", in one write(2); errors without the level's name.
 void log(log_level level, std::string_view message);
+/// The same for what each worker of a node finds, such as what its kernel forbids: the first worker of each says it.
+void log_for_node(log_level level, std::string_view message);
+/// Whether this worker is the first of its node; each one is until this is called.
+void speak_for_node(bool first) noexcept;
 
 /// Prints MESSAGE as an error and ends this process with STATUS, through the job's abort when there is
 /// one (so that the other workers end too). `exit_usage` is for what the user typed.

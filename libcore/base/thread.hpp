@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "libcore/base/log.hpp"
+#include "libcore/base/refusal.hpp"
 
 namespace tobi::base {
 
@@ -18,8 +19,9 @@ template <class Run, class... With>
   try {
     return std::thread(std::forward<Run>(run), std::forward<With>(with)...);
   } catch (const std::system_error& why) {
-    fatal("the thread that " + std::string(for_what) + " cannot be started (" + why.code().message() +
-          "); raise the limit of processes (ulimit -u, or pids.max of the container).");
+    fatal("the thread that " + std::string(for_what) + " cannot be started" +
+          refusal(why.code().value(), "clone3",
+                  "raise the limit of processes (ulimit -u, or pids.max of the container)"));
   }
 }
 

@@ -74,8 +74,8 @@ void job::take_core() {
   // single core has been bound on purpose.
   if (settings_.pin != base::pin_policy::automatic || size() == 1 || machine.cores.size() == 1) return;
   if (const std::string why = arch::bind_to_cpu(core_.os_cpu); !why.empty()) {
-    base::log(base::log_level::warn, "cannot bind this worker to cpu " + std::to_string(core_.os_cpu) + " (" + why +
-                                         "); set TOBI_PIN=none to leave workers unbound.");
+    base::log_for_node(base::log_level::warn, "cannot bind this worker to cpu " + std::to_string(core_.os_cpu) + " (" +
+                                                  why + "); set TOBI_PIN=none to leave workers unbound.");
   }
 }
 
@@ -181,8 +181,9 @@ void job::exchange() {
   }
   s = transport_->connect(addresses);
   if (s != status::ok) {
-    base::fatal("cannot connect to the other workers over " + std::string(transport_->name()) + " (" +
-                std::string(to_string(s)) + ").");
+    const std::string why = transport_->why_not_reached();
+    base::fatal("cannot connect to the other workers over " + std::string(transport_->name()) + ": " +
+                (why.empty() ? std::string(to_string(s)) : why) + ".");
   }
   transports::meeting_over meet(*bootstrap_);
   transport_->measure(meet);

@@ -62,6 +62,7 @@ job::job(const options& chosen) : settings_(first_settings()) {
   // Before anything runs: a job of hours must not end with a file that never could be written.
   if (!settings_.trace.empty() && rank() == 0) job_trace::check_writable(settings_.trace);
   nodes_ = find_nodes();
+  base::speak_for_node(bootstrap_->local_peers().front() == rank());
   hosts_.assign(bootstrap_->nodes().begin(), bootstrap_->nodes().end());
   const transports::context where{rank(), size(), nodes_, settings_};
   const std::string chosen_here = choose_transport(where);

@@ -48,8 +48,12 @@ fabric::fabric(transports::transport& transport, int rank, int size, std::byte* 
 
 void fabric::lost(int rank, status why, const char* doing) const {
   if (why == status::peer_lost) base::let_a_death_be_told();
-  base::fatal("cannot reach " + base::name_of_rank(rank) + " over " + std::string(transport_.name()) + " (" + doing +
-              ": " + std::string(to_string(why)) + "); the job ends.");
+  const std::string where = "cannot reach " + base::name_of_rank(rank) + " over " + std::string(transport_.name());
+  // What the machine refuses here it refuses to all, most likely.
+  if (const std::string reason = transport_.why_not_reached(); !reason.empty()) {
+    base::fatal_everywhere(rank_, where + ": " + reason + ".", base::exit_failure);
+  }
+  base::fatal(where + " (" + doing + ": " + std::string(to_string(why)) + "); the job ends.");
 }
 
 void fabric::attach(int rank, attached& p) {

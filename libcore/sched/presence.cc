@@ -27,11 +27,11 @@ void presence::start_attendant(const worker_parts& parts, bool all_can_call) {
       "for long without one run less in parallel.";
   transports::transport& transport = net_->transport();
   if (!transport.caps().any_thread) {
-    base::log(base::log_level::warn, std::string(transport.name()) + " takes calls of one thread alone" + so);
+    base::log_for_node(base::log_level::warn, std::string(transport.name()) + " takes calls of one thread alone" + so);
     return;
   }
   if (const std::string why = arch::prepare_heavy_fence(); !why.empty()) {
-    base::log(base::log_level::warn, why + so);
+    base::log_for_node(base::log_level::warn, why + so);
     return;
   }
   const bool polls = poller_.must_poll();

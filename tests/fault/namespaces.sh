@@ -45,4 +45,12 @@ wait "$first" 2>/dev/null
 until_true '! lives $worker' || not_ok "the first job is gone"  # with its namespace
 inside
 all "what it leaves where it is killed, the next job removes, which has its process ids" '[ $status -eq 0 ]' '! ls "${left[@]}" 2>/dev/null | grep .'
+
+# Without a /proc of its own: none at all, or that of the processes outside, which are called by other numbers.
+for without in "unshare --mount bash -c 'mount -t tmpfs none /proc && exec \"\$@\"' job" "unshare --pid --fork --kill-child"; do
+  for nodes in 1 2; do
+    eval "run TOBI_WORKERS=4 TOBI_NODES=$nodes $without \"\$bench\" uts --tree T3 --verify"
+    all "a job of $nodes nodes without a /proc of its own: ${without%% bash*}" '[ $status -eq 0 ]' 'says yes' silent
+  done
+done
 finish

@@ -30,4 +30,13 @@ for launcher in "$mpirun" "$srun" ${SOAK:+"$forks"}; do
     ends "SIGKILL of all processes of $host" "$launcher" 20 "$host: task.* Killed\|on node $host exited on signal 9"
   done
 done
+# Hydra's proxy is lost, and its processes are not: the job has no use for it before its end. mpiexec notices nothing until then.
+long="$bench uts --tree T1L --verify"
+launch mpiexec.mpich -hosts h1:2,h2:2,h3:2 -n 6
+on h3 pkill -KILL hydra_pmi_prox
+sleep 1
+rule "MPICH's proxy of h3 is killed: the job goes on" [ "$(count_ranks)" -eq 6 ]
+await_end 120
+all "its results are right, and mpiexec ends" '[ -n "$ended_ms" ]' 'says yes'
+rule "and nothing is left" settled 30
 finish

@@ -133,6 +133,51 @@ right "srun where the name of each host leads to itself" 6 $per_worker $trees
 right "mpirun where the name of each host leads to itself" 6 $mpirun $trees
 for host in $(hosts); do on "$host" umount /etc/hosts; done
 
+
+# --- a host with less, or that counts other seconds ---
+cat >"$folder/few" <<SCRIPT
+#!/bin/bash
+case \$(hostname) in h2) ulimit -n 24 ;; esac
+exec "$bench" "\$@"
+SCRIPT
+cat >"$folder/little" <<SCRIPT
+#!/bin/bash
+case \$(hostname) in h2) ulimit -l 64; ulimit -v \$((8 << 20)) ;; esac
+exec "$bench" "\$@"
+SCRIPT
+chmod +x "$folder/few" "$folder/little"
+for launcher in "env TOBI_WORKERS=2 $per_node" "$per_worker" "$mpirun"; do
+  run $launcher "$folder/few" uts --tree T1 --verify
+  all "24 open files on one host are too few, and say so once: $launcher" '[ $status -ne 0 ]' '! complains "^ran for"' one_message \
+    'complains "on h2: .*of the 24 files that this process may open are taken: raise the limit (ulimit -Hn"'
+  right "little locked memory and 8 GiB of addresses on one host: $launcher" 6 $launcher "$folder/little" uts --tree T1 --verify
+done
+run $mpiexec "$folder/few" uts --tree T1 --verify
+all "with 24 open files MPICH does not start, and names the host and the limit" '[ $status -ne 0 ]' '! complains "^ran for"' \
+  'cat "$out" "$err" | grep -q "\[h2:.*ulimit -n"'
+on h2 sh -c 'rm -f /dev/shm/mpich_shar_tmp*'  # MPICH leaves it
+ends_right "little locked memory and addresses on one host: mpiexec" $mpiexec "$folder/little" uts --tree T1 --verify
+mkdir /tmp/only && on h1 mkdir /tmp/only
+for launcher in "$per_worker" "$mpirun"; do
+  run env -C /tmp/only $launcher "$bench" uts --tree T1 --verify
+  all "a folder that one host has: $launcher" '[ $status -eq 0 ]' 'says yes' '! complains "^tobi: "'
+done
+run env -C /tmp/only $mpiexec "$bench" uts --tree T1 --verify
+all "and mpiexec names it" '[ $status -ne 0 ]' '! complains "^ran for"' 'cat "$out" "$err" | grep -q "unable to change wdir to /tmp/only"'
+rmdir /tmp/only && on h1 rmdir /tmp/only
+plugin=$(cd "$BIN/../lib" && pwd)/libtobi-mpi-mpich.so
+on h2 mount --bind /dev/null "$plugin"
+run $mpiexec $trees
+all "MPICH's plugin is missing on one host" '[ $status -ne 0 ]' '! says yes' '! complains "^ran for"' \
+  'cat "$out" "$err" | grep -q "^tobi: process [23] on h2: TOBI_BOOTSTRAP=mpi cannot be used: the plugin for mpich cannot be loaded"'
+on h2 umount "$plugin"
+run $per_worker "$BIN/../examples/fib" 24
+all "the hosts have been up for hours more than each other" '[ $status -eq 0 ]' 'says "^46368$"' \
+  '[ "$(($(on h2 cut -d . -f 1 /proc/uptime) - $(on h1 cut -d . -f 1 /proc/uptime)))" -gt 3000 ]'
+run TOBI_TRACE="$folder/trace" $per_worker $bench uts --tree T3
+all "and a trace has one time line" '[ $status -eq 0 ]' '"$BIN/tobi-report" "$folder/trace" >"$out"' \
+  'awk "NR == 1 { exit !(\$(NF - 3) < 60) }" "$out"'
+
 # --- every program ---
 programs() {
   cat <<END

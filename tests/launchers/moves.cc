@@ -50,27 +50,34 @@ target* map(const char* file) {
 enum class kind { bare, with_values, question, end };
 constexpr std::array kinds{kind::bare, kind::with_values, kind::question, kind::end};
 
-void meet(tobi::bootstrap::bootstrap& job, kind how, int round) {
+// What all say in a question, with the highest bit and without: the least is that of unsigned numbers.
+bool ask(tobi::bootstrap::bootstrap& job) {
+  const std::uint64_t me = static_cast<std::uint64_t>(job.rank());
+  const std::uint64_t last = static_cast<std::uint64_t>(job.size()) - 1;
+  std::array<std::uint64_t, 4> words{me, ~me, me == last ? 5 : ~std::uint64_t{0}, me == 0 ? std::uint64_t{1} << 63 : 7};
+  job.least(words);
+  return words == std::array<std::uint64_t, 4>{0, ~last, 5, 7};
+}
+
+// Whether all was as it should be.
+bool meet(tobi::bootstrap::bootstrap& job, kind how, int round) {
   switch (how) {
     case kind::bare:
       job.fence();
-      return;
+      return true;
     case kind::with_values: {
       const std::string key = "round " + std::to_string(round);
       job.put(key, std::as_bytes(std::span(key.data(), key.size())));
       job.fence();
-      (void)job.get((job.rank() + 1) % job.size(), key);
-      return;
+      return job.get((job.rank() + 1) % job.size(), key).size() == key.size();
     }
-    case kind::question: {
-      std::array<std::uint64_t, 2> words{static_cast<std::uint64_t>(job.rank()), 7};
-      job.least(words);
-      return;
-    }
+    case kind::question:
+      return ask(job);
     case kind::end:
       job.finalize();
-      return;
+      return true;
   }
+  return false;
 }
 
 }  // namespace
@@ -95,7 +102,9 @@ int main(int argc, char** argv) {
           if (other != me) all[other].ask_and_wait();
         }
       }
-      meet(*job, how, round);
+      if (meet(*job, how, round)) continue;
+      std::fprintf(stderr, "rank %d has learned something wrong in fence %d\n", me, round);
+      return 1;
     }
   }
   if (me == 0) std::printf("%d ranks by %s have moved in %d fences\n", size, std::string(job->name()).c_str(), round);

@@ -3,12 +3,16 @@
 #include "transports/peer_memory.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace {
 
@@ -31,9 +35,17 @@ int in_process(Body body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+// Puts an empty folder over /proc, for this process alone. As root, and as a user who may make namespaces.
+int forget_proc() {
+  if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return 1;
+  if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return 2;
+  return mount("none", "/proc", "tmpfs", 0, nullptr) == 0 ? 0 : 3;
+}
+
 int mapped_as(const memory_name& name) {
   std::byte* at = nullptr;
-  return static_cast<int>(map_memory(name, 1, "peer_memory_test", at));
+  std::string why;
+  return static_cast<int>(map_memory(name, 1, at, why));
 }
 
 TEST(peer_memory, is_the_same_memory_seen_twice) {
@@ -41,26 +53,62 @@ TEST(peer_memory, is_the_same_memory_seen_twice) {
   memory_name name;
   ASSERT_EQ(name_memory(own, 1, name), status::ok);
   std::byte* at = nullptr;
-  ASSERT_EQ(map_memory(name, 0, "peer_memory_test", at), status::ok);
+  std::string why;
+  ASSERT_EQ(map_memory(name, 0, at, why), status::ok) << why;
   *static_cast<std::uint64_t*>(own.base) = 42;
   EXPECT_EQ(*reinterpret_cast<std::uint64_t*>(at), 42u);
 }
 
-// The log writes in between, and its own failure is not the reason.
-TEST(peer_memory, of_a_dead_peer_is_a_lost_peer_where_nothing_can_be_logged_too) {
+TEST(peer_memory, of_a_dead_peer_is_a_lost_peer) {
   const memory own = file_of(4096);
   memory_name name;
   ASSERT_EQ(name_memory(own, 1, name), status::ok);
   name.pid = fork();
   if (name.pid == 0) _exit(0);
   waitpid(name.pid, nullptr, 0);
-  const int lost = static_cast<int>(status::peer_lost);
-  EXPECT_EQ(in_process([&] { return mapped_as(name); }), lost);
+  std::byte* at = nullptr;
+  std::string why;
+  EXPECT_EQ(map_memory(name, 1, at, why), status::peer_lost);
+  EXPECT_NE(why.find("its process has ended"), std::string::npos) << why;
+}
+
+// What a process finds whose /proc is an empty folder.
+TEST(peer_memory, is_found_without_proc) {
+  const memory own = file_of(4096);
+  *static_cast<std::uint64_t*>(own.base) = 7;
+  memory_name name;
+  ASSERT_EQ(name_memory(own, 1, name), status::ok);
+  if (in_process(forget_proc) != 0) GTEST_SKIP() << "no mount namespace for this user here";
   EXPECT_EQ(in_process([&] {
-              close(STDERR_FILENO);
-              return mapped_as(name);
+              std::byte* at = nullptr;
+              std::string why;
+              if (forget_proc() != 0 || map_memory(name, 0, at, why) != status::ok) return 1;
+              return *reinterpret_cast<std::uint64_t*>(at) == 7 ? 0 : 2;
             }),
-            lost);
+            0);
+  name.fd = 9999;  // no copy of it either
+  EXPECT_EQ(in_process([&] {
+              std::byte* at = nullptr;
+              std::string why;
+              const bool lost = forget_proc() == 0 && map_memory(name, 0, at, why) == status::peer_lost;
+              return lost && why.find("there is no /proc here") != std::string::npos ? 0 : 1;
+            }),
+            0);
+}
+
+TEST(peer_memory, that_too_few_open_files_keep_away_says_so) {
+  const memory own = file_of(4096);
+  memory_name name;
+  ASSERT_EQ(name_memory(own, 1, name), status::ok);
+  EXPECT_EQ(in_process([&] {
+              const rlimit none{0, 0};
+              setrlimit(RLIMIT_NOFILE, &none);
+              std::byte* at = nullptr;
+              std::string why;
+              const bool refused = map_memory(name, 0, at, why) == status::invalid;
+              return refused && why.find("Too many open files); raise the limit") != std::string::npos ? 0 : 1;
+            }),
+            0);
 }
 
 TEST(peer_memory, of_another_file_is_refused) {

@@ -70,6 +70,19 @@ TEST(topology, an_inherited_cpuset_is_respected) {
             0);
 }
 
+// A site's description of its nodes, for all programs that use hwloc. Processes are bound all the same.
+TEST(topology, what_a_site_says_of_its_machines_leaves_the_binding_in_force) {
+  EXPECT_EQ(in_child([] {
+              const core last = read_machine().cores.back();
+              if (!bind_to_cpu(last.os_cpu).empty()) return 1;
+              setenv("HWLOC_SYNTHETIC", "pack:1 core:16 pu:1", 1);
+              const machine m = read_machine();
+              if (m.cores_total != 16) return 2;
+              return m.cores.size() == 1 && m.cores[0].os_cpu == last.os_cpu ? 0 : 3;
+            }),
+            0);
+}
+
 TEST(topology, binding_to_a_cpu_that_is_not_there_says_why) {
   EXPECT_NE(bind_to_cpu(100'000), "");
   EXPECT_NE(bind_to_cpu(-1), "");

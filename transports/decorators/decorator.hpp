@@ -18,6 +18,7 @@ class decorator : public transport {
   [[nodiscard]] std::string describe() const override { return inner_->describe(); }
   [[nodiscard]] std::string dialect() const override { return inner_->dialect(); }
   [[nodiscard]] std::string why_not_registered() const override { return inner_->why_not_registered(); }
+  [[nodiscard]] std::string why_not_reached() const override { return inner_->why_not_reached(); }
   [[nodiscard]] std::string address() const override { return inner_->address(); }
   status connect(std::span<const std::string> addresses) override { return inner_->connect(addresses); }
   void measure(meeting& with) override { inner_->measure(with); }

@@ -7,6 +7,7 @@
 #include "libcore/base/log.hpp"
 #include "transports/cpu_ops.hpp"
 #include "transports/ofi/ofi.hpp"
+#include "transports/ofi/sockets.hpp"
 
 namespace tobi::transports::ofi {
 
@@ -112,7 +113,8 @@ status ofi_transport::post_one(peer& p, const op& o, const region& r, const std:
   }
   base::let_a_death_be_told();
   base::log(base::log_level::error, "ofi: an operation to rank " + std::to_string(r.rank) + " was refused (" +
-                                        libfabric().strerror(static_cast<int>(-sent)) + ").");
+                                        libfabric().strerror(static_cast<int>(-sent)) + ")" +
+                                        remedy(static_cast<int>(-sent)) + ".");
   return p.health = status::peer_lost;
 }
 

@@ -95,6 +95,10 @@ bool ofi_transport::greet(meeting& with, int partner, region_id there) {
     base::fatal("the network of this worker failed at the first contact with rank " + std::to_string(partner) +
                 " over " + std::string(info_->fabric_attr->prov_name) + "; try another provider (TOBI_OFI_PROVIDER).");
   }
+  if (peers_.of(partner).health != status::ok) {
+    base::fatal("the first contact with " + base::name_of_rank(partner) + " over " +
+                std::string(info_->fabric_attr->prov_name) + " has failed; the job ends.");
+  }
   with.wait([this] { progress(); });
   // The partner of a partner is another one where two nodes differ in their workers.
   if (pair_up(partner, with.size(), nodes_).partner != with.rank()) return notified;

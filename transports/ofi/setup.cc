@@ -39,13 +39,6 @@ std::uint64_t checksum(const key_content& c) noexcept {
          ((c.bytes ^ c.number << 48) + 0x165667b19e3779f9u);
 }
 
-bool is_first_of_its_node(const context& where) noexcept {
-  for (int r = 0; r < where.rank; ++r) {
-    if (where.node_of(r) == where.node_of(where.rank)) return false;
-  }
-  return true;
-}
-
 // FI_MR_ALLOCATED wants pages behind all of the memory before it is registered. Memory that is only read may be
 // constant.
 void back_by_pages(void* from, std::size_t bytes) {
@@ -89,8 +82,9 @@ std::unique_ptr<transport> create(const context& where) {
 port entry() { return {.unusable = unusable, .create = create, .devices = devices}; }
 
 void ofi_transport::cannot(const char* what, long error) const {
+  const auto code = static_cast<int>(error < 0 ? -error : error);
   base::fatal(std::string("ofi: ") + what + " failed with provider " + info_->fabric_attr->prov_name + " (" +
-              libfabric().strerror(static_cast<int>(error < 0 ? -error : error)) + ").");
+              libfabric().strerror(code) + ")" + remedy(code) + ".");
 }
 
 ofi_transport::ofi_transport(const context& where, choice chosen)
@@ -164,16 +158,13 @@ void ofi_transport::open(const context& where) {
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);  // it copies between processes with process_vm_readv
     remove_what_the_dead_left();
   }
-  if (const std::string_view provider = info_->fabric_attr->prov_name; has_sockets(provider)) {
-    const auto peers = static_cast<std::size_t>(size_);
-    const std::string why = too_few_files(provider, make_room_for_files(files_for(peers)), peers);
-    if (!why.empty() && is_first_of_its_node(where)) base::log(base::log_level::warn, why);
-    if (mode(FI_MR_PROV_KEY) && is_first_of_its_node(where)) {
-      base::log(base::log_level::warn,
-                "libfabric's provider " + std::string(provider) +
-                    " counts its keys of memory here, so a host that reaches this machine's ports "
-                    "can guess them; put a firewall in front of it.");
-    }
+  const std::string_view provider = info_->fabric_attr->prov_name;
+  const auto peers = static_cast<std::size_t>(size_);
+  const std::size_t files = has_sockets(provider) ? make_room_for_files(files_for(peers)) : 0;
+  if (has_sockets(provider) && mode(FI_MR_PROV_KEY)) {
+    base::log_for_node(base::log_level::warn, "libfabric's provider " + std::string(provider) +
+                                                  " counts its keys of memory here, so a host that reaches this "
+                                                  "machine's ports can guess them; put a firewall in front of it.");
   }
   const auto need = [&](long status, const char* what) {
     if (status != 0) cannot(what, status);
@@ -200,6 +191,13 @@ void ofi_transport::open(const context& where) {
   need(fi_ep_bind(ep, &av->fid, 0), "binding the address vector");
   need(fi_ep_bind(ep, &cq_->fid, FI_TRANSMIT | FI_RECV), "binding the completion queue");
   need(fi_enable(ep), "enabling the endpoint");
+  if (has_sockets(provider)) {
+    // A peer that connects, and that this process cannot accept, hears nothing, and would wait for an answer.
+    if (const std::string why = no_first_sockets(provider, files, peers); !why.empty()) base::fatal(why);
+    if (const std::string why = too_few_files(provider, files, peers); !why.empty()) {
+      base::log_for_node(base::log_level::warn, why);
+    }
+  }
   if (is_shm) file_ = file_of(address());
   if (!file_.empty()) base::note_file(file_);
 

@@ -110,6 +110,11 @@ status route_transport::deregister_memory(const region_key& key) {
   return near != status::ok ? near : far;
 }
 
+std::string route_transport::why_not_reached() const {
+  const std::string near = near_->why_not_reached();
+  return near.empty() ? far_->why_not_reached() : near;
+}
+
 status route_transport::attach(int rank, const region_key& key, region_id& id) {
   if (rank < 0 || rank >= size_) return status::invalid;
   region r{rank, is_near_[rank] != 0, 0, 0};

@@ -22,6 +22,7 @@ class route_transport final : public transport {
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] std::string dialect() const override { return far_->dialect(); }
   [[nodiscard]] std::string why_not_registered() const override { return far_->why_not_registered(); }
+  [[nodiscard]] std::string why_not_reached() const override;
   [[nodiscard]] std::string address() const override;
   status connect(std::span<const std::string> addresses) override;
   void measure(meeting& with) override;

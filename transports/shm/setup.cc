@@ -17,7 +17,7 @@ std::unique_ptr<transport> create(const context& where) { return std::make_uniqu
 
 port entry() { return {.unusable = unusable, .create = create}; }
 
-shm_transport::shm_transport(const context& where) : size_(where.size), memory_("shm", where.rank, where.size) {
+shm_transport::shm_transport(const context& where) : size_(where.size), memory_(where.rank, where.size) {
   caps_.fetch_add = true;
   caps_.compare_swap = true;
   caps_.scope = amo_scope::host;

@@ -14,6 +14,7 @@ class shm_transport final : public transport {
 
   [[nodiscard]] std::string_view name() const noexcept override { return "shm"; }
   [[nodiscard]] const capabilities& caps() const noexcept override { return caps_; }
+  [[nodiscard]] std::string why_not_reached() const override { return memory_.why_not_attached(); }
   [[nodiscard]] std::string address() const override { return {}; }
   status connect(std::span<const std::string> addresses) override;
   status register_memory(const memory& local, region_key& key) override { return memory_.add(local, key); }

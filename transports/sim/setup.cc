@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "libcore/base/log.hpp"
+#include "libcore/base/refusal.hpp"
 #include "libcore/base/text.hpp"
 #include "transports/port.hpp"
 #include "transports/sim/settings.hpp"
@@ -121,7 +122,7 @@ sim_transport::sim_transport(const context& where, const modes& chosen)
       // Ranks must not make the same decisions; multiplied, so that no seed's rank 1 is the next seed's rank 0.
       rng_((chosen.seed + 1) * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(where.rank) * 0xd1342543de82ef95),
       replay_(replay(where.settings.of<settings>().modes, chosen)),
-      memory_("sim", where.rank, where.size),
+      memory_(where.rank, where.size),
       links_(where.size) {
   caps_.put_notify = true;
   caps_.msg_max = sizeof(std::uint64_t);
@@ -141,7 +142,7 @@ sim_transport::sim_transport(const context& where, const modes& chosen)
     at = mmap(nullptr, sizeof(nic_page), PROT_READ | PROT_WRITE, MAP_SHARED, nic_fd_, 0);
   }
   if (at == MAP_FAILED) {
-    base::fatal(std::string("sim has no memory for its simulated NIC (") + std::strerror(errno) + ").");
+    base::fatal("sim has no memory for its simulated NIC" + base::refusal(errno, "memfd_create", "lower TOBI_WORKERS"));
   }
   nic_ = new (at) nic_page{};
   to(rank_).nic = nic_;
@@ -219,7 +220,7 @@ status sim_transport::meet(int rank, const region_key& key) {
   name.offset = 0;
   name.bytes = sizeof(nic_page);
   std::byte* at = nullptr;
-  if (const status s = map_memory(name, rank, "sim", at); s != status::ok) return s;
+  if (const status s = map_memory(name, rank, at, why_not_met_); s != status::ok) return s;
   to(rank).nic = reinterpret_cast<nic_page*>(at);
   if (caps_.peer_errors) to(rank).process = open_process(name.pid);
   return status::ok;

@@ -68,6 +68,9 @@ class sim_transport final : public transport {
   [[nodiscard]] std::string_view name() const noexcept override { return "sim"; }
   [[nodiscard]] const capabilities& caps() const noexcept override { return caps_; }
   [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] std::string why_not_reached() const override {
+    return memory_.why_not_attached().empty() ? why_not_met_ : memory_.why_not_attached();
+  }
   [[nodiscard]] std::string address() const override { return {}; }  // a key says where its owner's NIC is
   status connect(std::span<const std::string> addresses) override;
   status register_memory(const memory& local, region_key& key) override;
@@ -142,6 +145,7 @@ class sim_transport final : public transport {
   base::rng rng_;
   std::string replay_;  // the settings that make the same decisions
   peer_memory memory_;
+  std::string why_not_met_;
   int nic_fd_ = -1;
   nic_page* nic_ = nullptr;
   base::per_rank<link> links_;

@@ -38,6 +38,9 @@ class amo_transport final : public transport {
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] std::string dialect() const override { return inner_->dialect() + ", atomics by messages"; }
   [[nodiscard]] std::string why_not_registered() const override { return inner_->why_not_registered(); }
+  [[nodiscard]] std::string why_not_reached() const override {
+    return memory_.why_not_added().empty() ? inner_->why_not_reached() : memory_.why_not_added();
+  }
   [[nodiscard]] std::string address() const override;
   status connect(std::span<const std::string> addresses) override;
   void measure(meeting& with) override;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "libcore/base/log.hpp"
+#include "libcore/base/refusal.hpp"
 
 namespace tobi::transports::soft {
 
@@ -20,8 +21,8 @@ memory_file::memory_file(const char* what, std::size_t bytes) {
     at = mmap(nullptr, whole_.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, whole_.fd, 0);
   }
   if (at == MAP_FAILED) {
-    base::fatal("no memory for the " + std::string(what) + " of this worker (" + std::to_string(whole_.bytes) +
-                " bytes: " + std::strerror(errno) + ").");
+    base::fatal("no memory for the " + std::string(what) + " of this worker, " + std::to_string(whole_.bytes) +
+                " bytes" + base::refusal(errno, "memfd_create", "end other programs, or lower TOBI_WORKERS"));
   }
   whole_.base = at;
 }

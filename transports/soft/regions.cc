@@ -12,7 +12,6 @@ namespace tobi::transports::soft {
 
 namespace {
 
-constexpr std::string_view who = "the server of this node's atomics";
 constexpr std::size_t directory_bytes = regions_max * sizeof(region_directory::entry);
 
 }  // namespace
@@ -70,7 +69,7 @@ status served_memory::add(int rank, const memory_name& directory) {
   // It came from outside: one that is smaller than all of its entries would be read behind its end.
   if (rank < 0 || directory.bytes < directory_bytes) return status::invalid;
   std::byte* at = nullptr;
-  if (const status s = map_memory(directory, rank, who, at); s != status::ok) return s;
+  if (const status s = map_memory(directory, rank, at, why_not_added_); s != status::ok) return s;
   const auto r = static_cast<std::size_t>(rank);
   if (by_rank_.size() <= r) by_rank_.resize(r + 1);
   by_rank_[r] = std::make_unique<neighbour>(neighbour{rank, reinterpret_cast<region_directory::entry*>(at)});
@@ -106,15 +105,17 @@ void served_memory::map(neighbour& of, std::size_t number) noexcept {
   pages.offset -= within;
   pages.bytes += within;
   mapping m{nullptr, nullptr, pages.bytes, bytes};
-  const status s = map_memory(pages, of.rank, who, m.pages);
+  std::string why;
+  const status s = map_memory(pages, of.rank, m.pages, why);
   // A process that is gone has no memory to execute anything on; the job's own watch says of what it died. And a
   // registration that ended meanwhile needs none.
   if (s == status::peer_lost) return;
   if (s != status::ok) {
     if (std::atomic_ref(of.directory[number].registered).load(std::memory_order_acquire) == 0) return;
-    base::fatal("this worker executes the atomics of its node and cannot map the memory of rank " +
-                std::to_string(of.rank) + " (" + std::string(to_string(s)) +
-                "); use TOBI_AMO_SERVER=thread, which needs no other process.");
+    base::fatal(
+        "this worker executes the atomics of its node: " +
+        (why.empty() ? "the memory of " + base::name_of_rank(of.rank) + " is not what its owner has said" : why) +
+        "; or use TOBI_AMO_SERVER=thread, which needs no other process.");
   }
   m.base = m.pages + within;
   of.mapped[number] = m;

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "transports/peer_memory.hpp"
@@ -77,6 +78,8 @@ class served_memory {
 
   /// Maps the DIRECTORY of RANK; what it names is mapped when it is asked for.
   status add(int rank, const memory_name& directory);
+  /// As transport::why_not_reached().
+  [[nodiscard]] const std::string& why_not_added() const noexcept { return why_not_added_; }
   /// The word at OFFSET of the region NUMBER of RANK, or null when there is none. Fatal where there is one and it
   /// cannot be mapped: nobody else executes atomics there.
   [[nodiscard]] std::uint64_t* word(int rank, std::size_t number, std::uint64_t offset) noexcept {
@@ -104,6 +107,7 @@ class served_memory {
 
   int rank_;
   const region_table& own_;
+  std::string why_not_added_;
   std::vector<std::unique_ptr<neighbour>> by_rank_;  // null: not served here
 };
 

@@ -51,9 +51,10 @@ std::string no_first_sockets(std::string_view provider, std::size_t most, std::s
          std::to_string(files_for(peers)) + ", or nofile in /etc/security/limits.conf).";
 }
 
-// libfabric returns other errors where it has met this one, FI_EIO for example.
+// libfabric returns other errors too where it has met this one, FI_EIO for example, and has closed its files by then.
 std::string remedy(int error) {
-  return error == EMFILE || free_files(1) == 0 ? "; raise the limit of open files (ulimit -Hn)" : "";
+  constexpr std::size_t some = 8;
+  return error == EMFILE || free_files(some) < some ? "; raise the limit of open files (ulimit -Hn)" : "";
 }
 
 // No further than needed: programs that this one starts may close every descriptor that there could be, one by one.

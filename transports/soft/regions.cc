@@ -112,10 +112,9 @@ void served_memory::map(neighbour& of, std::size_t number) noexcept {
   if (s == status::peer_lost) return;
   if (s != status::ok) {
     if (std::atomic_ref(of.directory[number].registered).load(std::memory_order_acquire) == 0) return;
-    base::fatal(
-        "this worker executes the atomics of its node: " +
-        (why.empty() ? "the memory of " + base::name_of_rank(of.rank) + " is not what its owner has said" : why) +
-        "; or use TOBI_AMO_SERVER=thread, which needs no other process.");
+    base::fatal("this worker executes the atomics of its node and cannot map the memory of " +
+                base::name_of_rank(of.rank) + ": " + (why.empty() ? "it is not what its owner has named" : why) +
+                "; or use TOBI_AMO_SERVER=thread, which needs no other process.");
   }
   m.base = m.pages + within;
   of.mapped[number] = m;

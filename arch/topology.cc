@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arch/topology.hpp"
 
+#include <fcntl.h>
 #include <hwloc.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "libcore/base/plain_text.hpp"
 
@@ -53,9 +58,8 @@ int init_without_plugins(hwloc_topology_t* topology) {
   return result;
 }
 
-// What the process may use when hwloc cannot say. The mask is asked for with growing room: kernels refuse one that is
-// smaller than their own.
 // The processors that this thread may use, in order; none where the kernel does not say. Forked workers inherit them.
+// The mask is asked for with growing room: kernels refuse one that is smaller than their own.
 std::vector<int> allowed_cpus() {
   std::vector<int> cpus;
   for (int room = 1024; room <= 1 << 20; room *= 2) {
@@ -75,6 +79,7 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
+// What the process may use when hwloc cannot say.
 void guess_from_affinity(machine& m) {
   m.cores.clear();
   for (const int cpu : allowed_cpus()) m.cores.push_back({cpu, cpu, -1, -1, -1});
@@ -122,6 +127,52 @@ void fail(machine& m, const std::string& what) {
   guess_from_affinity(m);
 }
 
+// Of CPUS alone, unless it is empty.
+void describe(const std::string& synthetic, const std::vector<int>& cpus, machine& m) {
+  hwloc_topology_t raw = nullptr;
+  if (init_without_plugins(&raw) != 0) {
+    return fail(m, std::string("hwloc cannot start (") + std::strerror(errno) + ")");
+  }
+  const topology_handle topology(raw, hwloc_topology_destroy);
+  if (!synthetic.empty() && hwloc_topology_set_synthetic(raw, synthetic.c_str()) != 0) {
+    fail(m, "hwloc does not understand the description " + synthetic);
+  } else if (!load(raw)) {
+    fail(m, std::string("hwloc cannot read the machine (") + std::strerror(errno) + ")");
+  } else {
+    // What a site says of its machines (HWLOC_XMLFILE) is true of all processes. hwloc does not ask then how this one
+    // is bound.
+    read_cores(raw, cpus, m);
+    m.cpu_model = read_cpu_model(raw);
+    if (m.cores.empty()) fail(m, "hwloc found no core that this process may use");
+  }
+}
+
+// Whether a process of its own comes to the end of BODY. Where there can be none it is not known, and true.
+template <class Body>
+bool comes_through(Body body) {
+  int said[2];
+  if (pipe2(said, O_CLOEXEC) != 0) return true;
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    for (const int s : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) std::signal(s, SIG_DFL);
+    for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) close(fd);
+    body();
+    _exit(write(said[1], "", 1) == 1 ? 0 : 1);
+  }
+  close(said[1]);
+  char end = 0;
+  ssize_t n = 0;
+  while (child > 0 && (n = read(said[0], &end, 1)) < 0 && errno == EINTR) {
+  }
+  close(said[0]);
+  if (child < 0) return true;
+  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {  // or a handler of the program has taken it
+  }
+  return n == 1;
+}
+
 }  // namespace
 
 machine read_machine(const std::string& synthetic) {
@@ -137,23 +188,16 @@ machine read_machine(const std::string& synthetic) {
                 "), which a container's seccomp profile may do");
     return m;
   }
-  hwloc_topology_t raw = nullptr;
-  if (init_without_plugins(&raw) != 0) {
-    fail(m, std::string("hwloc cannot start (") + std::strerror(errno) + ")");
+  // hwloc 2.9 may crash on a file that is damaged.
+  const char* const file = std::getenv("HWLOC_XMLFILE");
+  if (file != nullptr && !comes_through([&] {
+        machine tried;
+        describe(synthetic, cpus, tried);
+      })) {
+    fail(m, std::string("hwloc cannot read HWLOC_XMLFILE=") + file + ", which is damaged");
     return m;
   }
-  const topology_handle topology(raw, hwloc_topology_destroy);
-  if (!synthetic.empty() && hwloc_topology_set_synthetic(raw, synthetic.c_str()) != 0) {
-    fail(m, "hwloc does not understand the description " + synthetic);
-  } else if (!load(raw)) {
-    fail(m, std::string("hwloc cannot read the machine (") + std::strerror(errno) + ")");
-  } else {
-    // What a site says of its machines (HWLOC_XMLFILE) is true of all processes. hwloc does not ask then how this one
-    // is bound.
-    read_cores(raw, cpus, m);
-    m.cpu_model = read_cpu_model(raw);
-    if (m.cores.empty()) fail(m, "hwloc found no core that this process may use");
-  }
+  describe(synthetic, cpus, m);
   return m;
 }
 

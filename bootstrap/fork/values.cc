@@ -51,8 +51,11 @@ void values::collect(std::uint32_t rank, std::uint32_t since, std::vector<std::b
 
 void values::add(std::span<const std::byte> collected) {
   while (!collected.empty()) {
-    parcel p;
-    std::memcpy(&p, collected.data(), sizeof p);
+    parcel p{};
+    if (collected.size() >= sizeof p) std::memcpy(&p, collected.data(), sizeof p);
+    if (p.rank >= ranks_ || collected.size() < sizeof p + p.key_bytes + std::uint64_t{p.value_bytes}) {
+      base::fatal("what a process has told the others of this job is damaged; start the same build everywhere.");
+    }
     const auto* key = reinterpret_cast<const char*>(collected.data() + sizeof p);
     put(p.rank, {key, p.key_bytes}, collected.subspan(sizeof p + p.key_bytes, p.value_bytes));
     collected = collected.subspan(sizeof p + p.key_bytes + p.value_bytes);

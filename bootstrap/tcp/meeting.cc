@@ -13,32 +13,17 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <utility>
 
+#include "bootstrap/tcp/messages.hpp"
 #include "bootstrap/tcp/sockets.hpp"
 #include "libcore/base/log.hpp"
 
 namespace tobi::bootstrap::tcp {
 
 namespace {
-
-// What travels: a head, then WORDS words, then BYTES bytes.
-enum class kind : std::uint32_t { hello, welcome, refused, fence, abort };
-struct head {
-  std::uint64_t magic;
-  kind what;
-  std::uint32_t words;
-  std::uint64_t bytes;
-};
-constexpr std::uint64_t magic = 0x316d'696f'6274'6f74;  // of this version of the messages
-constexpr std::uint64_t hello_bytes_max = 4096;
-
-struct message {
-  kind what{};
-  std::vector<std::uint64_t> words;
-  std::string bytes;
-};
 
 bool is_given(const char* name) noexcept {
   const char* value = std::getenv(name);
@@ -57,43 +42,20 @@ struct peer {
   std::string host{};
 
   // False: it has closed, or the connection has failed.
-  bool receive() {
+  bool receive(std::size_t enough = ~std::size_t{0}) {
     std::array<char, 65536> part;
-    for (;;) {
+    while (in.size() <= enough) {
       const ssize_t n = recv(connection.fd(), part.data(), part.size(), 0);
       if (n < 0) return errno == EAGAIN || errno == EINTR;
       if (n == 0) return false;
       in.append(part.data(), static_cast<std::size_t>(n));
     }
+    return true;
   }
-  // What begins with another magic is nobody of ours.
-  [[nodiscard]] bool is_stranger() const {
-    std::uint64_t first = magic;
-    std::memcpy(&first, in.data(), std::min(in.size(), sizeof first));
-    return first != magic;
-  }
-  [[nodiscard]] bool has_message(std::uint64_t at_most = ~std::uint64_t{0}) const {
-    head h{};
-    if (in.size() < sizeof h) return false;
-    std::memcpy(&h, in.data(), sizeof h);
-    return h.bytes <= at_most && in.size() >= sizeof h + h.words * sizeof(std::uint64_t) + h.bytes;
-  }
-  message take() {
-    head h{};
-    std::memcpy(&h, in.data(), sizeof h);
-    message m{h.what, std::vector<std::uint64_t>(h.words), {}};
-    const std::size_t words = h.words * sizeof(std::uint64_t);
-    if (words != 0) std::memcpy(m.words.data(), in.data() + sizeof h, words);
-    m.bytes = in.substr(sizeof h + words, h.bytes);
-    in.erase(0, sizeof h + words + h.bytes);
-    return m;
-  }
+  [[nodiscard]] bool has_message() const { return look_at(in) == reading::whole; }
   // False: it has closed.
   bool say(kind what, std::span<const std::uint64_t> words, std::string_view bytes) const {
-    const head h{magic, what, static_cast<std::uint32_t>(words.size()), bytes.size()};
-    std::string all(reinterpret_cast<const char*>(&h), sizeof h);
-    all.append(reinterpret_cast<const char*>(words.data()), words.size_bytes());
-    all.append(bytes);
+    const std::string all = to_bytes(what, words, bytes);
     for (std::string_view rest = all; !rest.empty();) {
       const ssize_t n = send(connection.fd(), rest.data(), rest.size(), MSG_NOSIGNAL);
       if (n >= 0) {
@@ -120,11 +82,7 @@ class star final : public exchange {
   [[nodiscard]] int size() const noexcept override { return size_; }
 
   void put(std::string_view key, std::span<const std::byte> value) override {
-    const std::uint32_t sizes[] = {static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(key.size()),
-                                   static_cast<std::uint32_t>(value.size())};
-    news_.append(reinterpret_cast<const char*>(sizes), sizeof sizes);
-    news_.append(key);
-    news_.append(reinterpret_cast<const char*>(value.data()), value.size());
+    add_value(news_, rank_, key, {reinterpret_cast<const char*>(value.data()), value.size()});
   }
 
   [[nodiscard]] std::vector<std::byte> get(int rank, std::string_view key) override {
@@ -165,14 +123,11 @@ class star final : public exchange {
 
  private:
   void learn(std::string_view all) {
-    while (!all.empty()) {
-      std::uint32_t sizes[3];
-      std::memcpy(sizes, all.data(), sizeof sizes);
-      all.remove_prefix(sizeof sizes);
-      const auto* value = reinterpret_cast<const std::byte*>(all.data() + sizes[1]);
-      known_[{static_cast<int>(sizes[0]), std::string(all.substr(0, sizes[1]))}].assign(value, value + sizes[2]);
-      all.remove_prefix(std::size_t{sizes[1]} + sizes[2]);
-    }
+    const bool good = read_values(all, size_, [this](int rank, std::string_view key, std::string_view value) {
+      const auto* bytes = reinterpret_cast<const std::byte*>(value.data());
+      known_[{rank, std::string(key)}].assign(bytes, bytes + value.size());
+    });
+    if (!good) base::fatal("what the processes of this job have told each other over TCP is damaged; the job ends.");
   }
 
   // The next message of each peer. Keeps the fabric moving meanwhile.
@@ -188,13 +143,17 @@ class star final : public exchange {
       (void)ppoll(waits.data(), waits.size(), move_ ? &moment : nullptr, nullptr);
       for (peer& p : peers_) {
         // What it has said before it closed counts.
-        if (!p.has_message() && !p.receive() && !p.has_message()) lose(p);
+        if (p.has_message()) continue;
+        const bool talks = p.receive();
+        if (look_at(p.in) == reading::foreign) refuse(p);
+        if (!talks && !p.has_message()) lose(p);
       }
     }
     std::vector<message> all;
     for (peer& p : peers_) {
-      all.push_back(p.take());
+      all.push_back(take_from(p.in));
       if (all.back().what == kind::abort) end_with(static_cast<int>(all.back().words.front()));
+      if (all.back().what != kind::fence) refuse(p);
     }
     return all;
   }
@@ -209,17 +168,19 @@ class star final : public exchange {
     give_those_who_watch_time();
     base::fatal("the process on " + p.host + " is gone: its connection is closed.");
   }
+  [[noreturn]] static void refuse(const peer& p) {
+    base::fatal("what the process on " + p.host +
+                " says over TCP is no message of this version of Tobiuo; the job ends.");
+  }
   [[noreturn]] void end_with(int status) {
     if (is_hub_) say_abort(status);
     give_those_who_watch_time();
     _exit(status);
   }
   void say_abort(int status) noexcept {
-    struct {
-      head h;
-      std::uint64_t status;
-    } const all{{magic, kind::abort, 1, 0}, static_cast<std::uint64_t>(status)};
-    for (const peer& p : peers_) (void)send(p.connection.fd(), &all, sizeof all, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const std::uint64_t word = static_cast<std::uint64_t>(status);
+    const std::string all = to_bytes(kind::abort, {&word, 1}, "");
+    for (const peer& p : peers_) (void)send(p.connection.fd(), all.data(), all.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
   int rank_;
@@ -235,7 +196,7 @@ class star final : public exchange {
 
 // Reads what a newcomer says first. True: it is one of ours, and it is in.
 bool admits(peer& p) {
-  const message m = p.take();
+  const message m = take_from(p.in);
   const std::size_t end = m.bytes.find('\n');
   if (m.what != kind::hello || end == std::string::npos) return false;
   p.host = m.bytes.substr(0, end);
@@ -271,11 +232,10 @@ std::unique_ptr<exchange> listen_for(int size, base::port_range ports) {
     }
     for (std::size_t i = unknown.size(); i-- > 0;) {
       peer& p = unknown[i];
-      const bool talks = p.receive();
-      const bool known = !p.is_stranger() && p.has_message(hello_bytes_max);
-      if (known && in.size() < missing && admits(p)) in.push_back(std::move(p));
-      if (known || !talks || p.is_stranger() || p.in.size() > 2 * hello_bytes_max)
-        unknown.erase(unknown.begin() + static_cast<std::ptrdiff_t>(i));
+      const bool talks = p.receive(of_a_newcomer.bytes + 64);
+      const reading what = look_at(p.in, of_a_newcomer);
+      if (what == reading::whole && in.size() < missing && admits(p)) in.push_back(std::move(p));
+      if (what != reading::part || !talks) unknown.erase(unknown.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
   const bool last = chosen_manner().listener_is_last;
@@ -351,14 +311,15 @@ std::unique_ptr<exchange> connect_to(const std::string& place) {
       base::fatal("the process that listened on " + host + ", TCP port " + std::to_string(port) +
                   ", has closed the connection; it may have its number of processes, or be none of Tobiuo.");
     }
-    if (hub.is_stranger()) {
+    if (look_at(hub.in) == reading::foreign) {
       base::fatal("what listens on " + host + ", TCP port " + std::to_string(port) +
                       ", is none of Tobiuo, or another version; give the port that it was started with.",
                   base::exit_usage);
     }
   }
-  const message m = hub.take();
-  if (m.what != kind::welcome || m.words.size() != 2) {
+  const message m = take_from(hub.in);
+  constexpr std::uint64_t most = std::numeric_limits<int>::max();
+  if (m.what != kind::welcome || m.words[1] > most || m.words[0] >= m.words[1]) {
     base::fatal("the process that listens on " + host + " runs " + (m.bytes.empty() ? "a program" : m.bytes) +
                     ", and not " + (chosen_manner().purpose.empty() ? "a program" : chosen_manner().purpose) + ".",
                 base::exit_usage);

@@ -22,7 +22,8 @@ namespace tobi::base {
                                         const std::string& their_name);
 
 /// Puts into MINE, which this process has read, what rank 0 has said: what it gives, and what it offers and the
-/// environment here does not say.
-void take_settings(std::string_view first, settings& mine);
+/// environment here does not say. Returns "", or the beginning of a sentence where rank 0 has said something that this
+/// process does not understand.
+[[nodiscard]] std::string take_settings(std::string_view first, settings& mine);
 
 }  // namespace tobi::base

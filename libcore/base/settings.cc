@@ -240,12 +240,15 @@ std::string contradiction(std::string_view first, std::string_view theirs, const
   return "";
 }
 
-void take_settings(std::string_view first, settings& mine) {
+std::string take_settings(std::string_view first, settings& mine) {
   for (const setting& r : table()) {
     const std::optional<std::string_view> said = value_in(first, r);
     if (!said || (r.agrees == agreement::offered && in_environment(r) != nullptr)) continue;
-    (void)r.read(*said, mine);  // rank 0 has checked it
+    if (!r.read(*said, mine).empty()) {
+      return "rank 0 has said " + std::string(r.name) + "=" + quoted(*said) + ", which this rank does not understand";
+    }
   }
+  return "";
 }
 
 bool parse_size(std::string_view text, std::uint64_t& bytes) noexcept {

@@ -78,12 +78,14 @@ TEST_F(environment, is_said_but_for_what_is_each_process_s_own) {
 TEST_F(environment, gives_way_to_rank_0_where_it_says_nothing) {
   setenv("TOBI_VERBS_PORT", "2", 1);
   base::settings mine = base::read_settings();
-  base::take_settings(said({"TOBI_STACK_SIZE=8M", "TOBI_VERBS_PORT=1", "TOBI_VICTIMS=uniform"}), mine);
+  EXPECT_EQ(base::take_settings(said({"TOBI_STACK_SIZE=8M", "TOBI_VERBS_PORT=1", "TOBI_VICTIMS=uniform"}), mine), "");
   EXPECT_EQ(mine.stack_bytes, 8u << 20);
   EXPECT_TRUE(mine.stack_given);
   EXPECT_FALSE(mine.heap_given);
   EXPECT_EQ(mine.of<tobi::transports::verbs::settings>().port, 2) << "offered, and said here";
   EXPECT_EQ(mine.victims, base::victim_policy::uniform);
+  EXPECT_EQ(base::take_settings(said({"TOBI_STACK_SIZE=pigeon"}), mine),
+            "rank 0 has said TOBI_STACK_SIZE=pigeon, which this rank does not understand");
 }
 
 }  // namespace

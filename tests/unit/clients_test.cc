@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bootstrap/signed_code.hpp"
+#include "libcore/base/plain_text.hpp"
 
 namespace {
 
@@ -247,7 +248,7 @@ TEST(plan, travels_as_a_line_for_clients_that_are_alike) {
   ASSERT_EQ(wrong, "");
   const std::string text = to_text(p);
   EXPECT_EQ(text, "0 2 3 a\n1 1 2 b\n2 3 2 c\n1 1 2 b\n");
-  const plan back = tobi::bootstrap::plan_from(text, 4);
+  const plan back = tobi::bootstrap::plan_from(text, 4, p.clients());
   EXPECT_EQ(back.self, 4);
   EXPECT_EQ(back.first, p.first);
   EXPECT_EQ(back.node, p.node);
@@ -256,6 +257,47 @@ TEST(plan, travels_as_a_line_for_clients_that_are_alike) {
 }
 
 // The processor's bit, and code that says that it signs; tests/aarch64/signed.sh has both.
+TEST(plan, that_is_none_has_no_clients) {
+  using tobi::bootstrap::plan_from;
+  EXPECT_EQ(plan_from("0 2 3 a\n", 0, 2).clients(), 2);
+  // Too many, none, of a node that there is not, without workers, more workers than can be counted.
+  for (const char* text :
+       {"0 3 3 a\n", "0 0 3 a\n", "1 2 3 a\n", "0 2 0 a\n", "0 2 2000000000 a\n", "0 -1 3 a\n", "", "a"}) {
+    EXPECT_EQ(plan_from(text, 0, 2).clients(), 0) << text;
+  }
+}
+
+TEST(cards, of_another_version_or_cut_off_are_none) {
+  const client_card mine = on_nodes({"a"}, 4, 2).front();
+  const std::string text = to_text(mine);
+  const auto read = [](const std::string& from) {
+    tobi::base::text_in in(from);
+    client_card c;
+    return read_card(in, c);
+  };
+  EXPECT_TRUE(read(text));
+  EXPECT_FALSE(read("tobiuo2" + text.substr(7)));
+  for (std::size_t n = 0; n < text.size(); ++n) EXPECT_FALSE(read(text.substr(0, n))) << n;
+  client_card wrong = mine;
+  wrong.cores = -1;
+  EXPECT_FALSE(read(to_text(wrong)));
+}
+
+TEST(news, that_is_cut_off_is_none) {
+  tobi::bootstrap::news n;
+  n.good = true;
+  n.spread = "0 1 1 a\n";
+  n.settings = "TOBI_STATS=1";
+  const std::string text = to_text(n);
+  tobi::bootstrap::news back;
+  ASSERT_TRUE(read_news(text, back));
+  EXPECT_EQ(back.spread, n.spread);
+  EXPECT_EQ(back.settings, n.settings);
+  const std::size_t plan_ends = text.size() - n.settings.size();
+  for (std::size_t cut = 0; cut < plan_ends; ++cut) EXPECT_FALSE(read_news(text.substr(0, cut), back)) << cut;
+  EXPECT_FALSE(read_news("1 2 3 4\n" + text, back));
+}
+
 TEST(signed_code, is_refused_between_processes_of_a_launcher_alone) {
   using tobi::bootstrap::why_signed_code_cannot_move;
   EXPECT_EQ(why_signed_code_cannot_move(1, true, "rank 0 on a"), "");

@@ -61,7 +61,7 @@ TEST_F(another_locale, does_not_change_how_clients_tell_each_other_the_plan) {
   for (const char* host : {"here", "there"}) p.hosts.push_back(host);
   for (const int node : {0, 0, 1}) p.node.push_back(node);
   for (const int first : {0, 1000, 2000, 4500}) p.first.push_back(first);
-  const bootstrap::plan same = bootstrap::plan_from(bootstrap::to_text(p), 1);
+  const bootstrap::plan same = bootstrap::plan_from(bootstrap::to_text(p), 1, p.clients());
   EXPECT_EQ(bootstrap::to_text(same), bootstrap::to_text(p));
   EXPECT_EQ(same.clients(), 3);
   EXPECT_EQ(same.workers(2), 2500);

@@ -83,6 +83,15 @@ TEST(topology, what_a_site_says_of_its_machines_leaves_the_binding_in_force) {
             0);
 }
 
+// Of the file that hwloc 2.9 crashes on.
+TEST(topology, a_damaged_file_of_a_site_is_told_and_the_affinity_mask_serves) {
+  setenv("HWLOC_XMLFILE", "tests/fuzz/seeds/topology/crash", 1);
+  const machine m = read_machine();
+  unsetenv("HWLOC_XMLFILE");
+  EXPECT_EQ(m.error, "hwloc cannot read HWLOC_XMLFILE=tests/fuzz/seeds/topology/crash, which is damaged");
+  EXPECT_EQ(m.cores.size(), read_machine().cores.size());
+}
+
 TEST(topology, binding_to_a_cpu_that_is_not_there_says_why) {
   EXPECT_NE(bind_to_cpu(100'000), "");
   EXPECT_NE(bind_to_cpu(-1), "");

@@ -118,7 +118,7 @@ nlohmann::ordered_json to_json(const trace& t, const activity& a) {
     published += r.published;
     events += r.events;
     waits += r.waits;
-    waited += static_cast<double>(r.waited);
+    waited += r.waited_ns;
     error = std::max(error, r.clock_error_ns);
     if (std::abs(r.clock_offset_ns) > std::abs(offset)) offset = r.clock_offset_ns;
     nodes = std::max(nodes, r.node + 1);

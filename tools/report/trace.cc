@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace tobi_report {
 
@@ -18,6 +19,19 @@ using json = nlohmann::json;
 
 constexpr std::size_t most_workers = 1u << 20;
 constexpr double longest_us = 1e15;  // 30 years: beyond that a number is no time
+constexpr ns longest_ns = 1'000'000'000'000'000'000;
+
+struct no_number {};
+
+// NAME of OF, a whole number. A fraction, and what does not fit, is none; the library would cut it to something.
+template <class T>
+T whole(const json& of, const char* name) {
+  const json& v = of.at(name);
+  if (v.is_number_unsigned() && std::in_range<T>(v.get<std::uint64_t>())) return static_cast<T>(v.get<std::uint64_t>());
+  if (v.is_number_integer() && !v.is_number_unsigned() && std::in_range<T>(v.get<std::int64_t>()))
+    return static_cast<T>(v.get<std::int64_t>());
+  throw no_number();
+}
 
 std::ifstream open_input(const std::string& file) {
   std::error_code why;
@@ -72,22 +86,22 @@ class reader {
       into_.sched = facts.at("sched").get<std::string>();
       into_.deque = facts.at("deque").get<std::string>();
       const json& ranks = facts.at("ranks");
-      const auto workers = facts.at("workers").get<std::size_t>();
+      const auto workers = whole<std::size_t>(facts, "workers");
       if (workers < 1 || workers > most_workers || ranks.size() != workers)
         refuse("does not say how many workers there are");
       for (const json& r : ranks) {
         rank_facts f;
-        f.node = r.at("node").get<int>();
-        f.events = r.at("events").get<std::uint64_t>();
-        f.lost = r.at("lost").get<std::uint64_t>();
-        f.clock_offset_ns = r.at("clock_offset_ns").get<std::int64_t>();
-        f.clock_error_ns = r.at("clock_error_ns").get<std::uint64_t>();
-        f.steals_ok = r.at("steals_ok").get<std::uint64_t>();
-        f.steals_failed = r.at("steals_empty").get<std::uint64_t>() + r.at("steals_lost_race").get<std::uint64_t>();
-        f.contexts_stolen = r.value("contexts_stolen", std::uint64_t{0});
-        f.outstanding_joins = r.at("suspend").get<std::uint64_t>();
-        f.published = r.at("publish").get<std::uint64_t>();
-        f.waits = r.at("wait").get<std::uint64_t>();
+        f.node = whole<int>(r, "node");
+        f.events = whole<std::uint64_t>(r, "events");
+        f.lost = whole<std::uint64_t>(r, "lost");
+        f.clock_offset_ns = whole<std::int64_t>(r, "clock_offset_ns");
+        f.clock_error_ns = whole<std::uint64_t>(r, "clock_error_ns");
+        f.steals_ok = whole<std::uint64_t>(r, "steals_ok");
+        f.steals_failed = whole<std::uint64_t>(r, "steals_empty") + whole<std::uint64_t>(r, "steals_lost_race");
+        f.contexts_stolen = r.contains("contexts_stolen") ? whole<std::uint64_t>(r, "contexts_stolen") : 0;
+        f.outstanding_joins = whole<std::uint64_t>(r, "suspend");
+        f.published = whole<std::uint64_t>(r, "publish");
+        f.waits = whole<std::uint64_t>(r, "wait");
         into_.ranks.push_back(f);
       }
       into_.tasks.resize(workers);
@@ -98,6 +112,8 @@ class reader {
       last_end_.assign(workers, -1);
     } catch (const json::exception&) {
       refuse("lacks what a trace has to say of its workers");
+    } catch (const no_number&) {
+      refuse("says a number of its workers that is none");
     }
   }
 
@@ -111,7 +127,7 @@ class reader {
     const json e = json::parse(line, nullptr, false);
     if (!e.is_object()) refuse("is no event");
     try {
-      const auto rank = e.at("tid").get<std::int64_t>() - 1;
+      const auto rank = std::int64_t{whole<std::uint32_t>(e, "tid")} - 1;
       if (rank < 0 || rank >= static_cast<std::int64_t>(into_.ranks.size())) refuse("names a worker that there is not");
       const auto r = static_cast<std::size_t>(rank);
       const auto phase = e.at("ph").get<std::string>();
@@ -133,6 +149,8 @@ class reader {
       }
     } catch (const json::exception&) {
       refuse("lacks a part of its event");
+    } catch (const no_number&) {
+      refuse("has a number that is none");
     } catch (const bad_input& why) {
       if (*why.what() == '\0') refuse("has a time that is none");
       throw;
@@ -143,14 +161,15 @@ class reader {
     const auto r = static_cast<std::size_t>(rank);
     if (name == "task") into_.tasks[r].push_back({begin, end});
     if (name == "run") into_.runs[r].push_back({begin, end});
-    if (name == "wait") into_.ranks[r].waited += end - begin;
+    if (name == "wait") into_.ranks[r].waited_ns += static_cast<double>(end - begin);
     if (name == "ready" || name == "resume") {
       const auto text = e.at("args").at("join").get<std::string>();
       std::uint64_t join = 0;
       std::from_chars(text.data(), text.data() + text.size(), join);
       // Found out late: it could go on since then.
-      const ns late = name == "ready" ? e.at("args").value("for_ns", ns{0}) : 0;
-      if (late < 0) refuse("has a time that is none");
+      const json& args = e.at("args");
+      const ns late = name == "ready" && args.contains("for_ns") ? whole<ns>(args, "for_ns") : 0;
+      if (late < 0 || late > longest_ns) refuse("has a time that is none");
       into_.joins.push_back({begin - late, join, name == "resume"});
     }
     if (name != "steal") return;
@@ -159,16 +178,16 @@ class reader {
       ++into_.ranks[r].contexts_seen;
       return;
     }
-    steal s{rank, args.at("victim").get<int>(), args.at("result") == "success", begin, end, 0, 1};
+    steal s{rank, whole<int>(args, "victim"), args.at("result") == "success", begin, end, 0, 1};
     if (s.victim < 0 || static_cast<std::size_t>(s.victim) >= into_.ranks.size())
       refuse("names a victim that there is not");
     if (s.ok) {
-      s.bytes = args.at("bytes").get<std::uint64_t>();
+      s.bytes = whole<std::uint64_t>(args, "bytes");
       for (const auto& [key, value] : args.items()) {
         if (key.ends_with("_ns")) add_phase(key.substr(0, key.size() - 3), value.get<double>());
       }
     } else {
-      s.attempts = args.at("attempts").get<std::uint64_t>();
+      s.attempts = whole<std::uint64_t>(args, "attempts");
     }
     into_.steals.push_back(s);
   }

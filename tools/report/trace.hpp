@@ -50,7 +50,7 @@ struct rank_facts {
   std::uint64_t steals_ok = 0, steals_failed = 0, outstanding_joins = 0, published = 0, waits = 0;
   std::uint64_t contexts_stolen = 0;  // lists of ready tasks, taken from another worker
   std::uint64_t contexts_seen = 0;    // in the file
-  ns waited = 0;                      // in the file
+  double waited_ns = 0;               // in the file
 };
 
 struct trace {

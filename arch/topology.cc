@@ -147,7 +147,8 @@ void describe(const std::string& synthetic, const std::vector<int>& cpus, machin
   }
 }
 
-// Whether a process of its own comes to the end of BODY. Where there can be none it is not known, and true.
+// Whether a process of its own comes to the end of BODY, before it has computed for ten seconds. Where there can be
+// none it is not known, and true.
 template <class Body>
 bool comes_through(Body body) {
   int said[2];
@@ -155,10 +156,12 @@ bool comes_through(Body body) {
   const pid_t child = fork();
   if (child == 0) {
     const rlimit none{0, 0};
+    const rlimit seconds{10, 10};
     setrlimit(RLIMIT_CORE, &none);
+    setrlimit(RLIMIT_CPU, &seconds);
     for (const int s : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) std::signal(s, SIG_DFL);
     for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) close(fd);
-    body();
+    [&]() noexcept { body(); }();  // nothing is to be thrown into the program's own code
     _exit(write(said[1], "", 1) == 1 ? 0 : 1);
   }
   close(said[1]);

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,7 +14,6 @@
 #include <string_view>
 
 #include "libcore/base/log.hpp"
-#include "libcore/base/own_proc.hpp"
 #include "libcore/base/plain_text.hpp"
 
 namespace tobi::bootstrap {
@@ -50,6 +48,14 @@ std::string own_place() {
   return place;
 }
 
+// Of the path that LINK leads to; 0 where it leads nowhere.
+long last_number_of(const char* link) {
+  std::array<char, 64> path{};
+  const ssize_t bytes = readlink(link, path.data(), path.size() - 1);
+  const std::string_view to(path.data(), bytes < 0 ? 0 : static_cast<std::size_t>(bytes));
+  return std::strtol(path.data() + (to.rfind('/') + 1), nullptr, 10);
+}
+
 std::string_view mark_found() {
   const char* given = std::getenv(job_mark);
   return given == nullptr ? "" : given;
@@ -59,13 +65,14 @@ std::string_view mark_found() {
 
 std::vector<std::string> other_threads_here() {
   std::vector<std::string> names;
-  if (!base::proc_is_own()) return names;  // its numbers would all be strangers'
   DIR* const tasks = opendir("/proc/self/task");
   if (tasks == nullptr) return names;
-  const auto self = syscall(SYS_gettid);
+  // As this /proc numbers them: it may be that of the processes outside of a container.
+  const long self = last_number_of("/proc/thread-self");
+  const long main = last_number_of("/proc/self");
   while (const dirent* task = readdir(tasks)) {
     const long id = std::strtol(task->d_name, nullptr, 10);
-    if (id <= 0 || id == self || id == getpid()) continue;
+    if (id <= 0 || id == self || id == main) continue;
     std::string name = "?";
     base::file_in in("/proc/self/task/" + std::string(task->d_name) + "/comm");
     std::getline(in, name);

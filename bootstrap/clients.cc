@@ -86,23 +86,23 @@ plan agree(exchange& launcher, const layout& mine, int wanted, int cores, base::
 
   std::string wrong;
   std::string told;  // the others have none
+  int stranger = 0;
   if (self == 0) {
     std::vector<client_card> cards;
     for (client_card c; read_card(all_cards, c);) cards.push_back(c);
-    // The launcher has told which processes there are, and the first that cannot be understood stands behind the
-    // others.
-    if (cards.size() != static_cast<std::size_t>(launcher.size())) {
-      refuse_version(self, "process " + std::to_string(cards.size()));
+    if (cards.size() == static_cast<std::size_t>(launcher.size())) {
+      const plan spread = spread_workers(cards, 0, wrong);
+      told = to_text(news{wrong.empty(), canary(), base::digest(own_layout), to_text(spread), said});
+    } else {  // there is one of each process, and the first that is no card ends them
+      stranger = static_cast<int>(cards.size());
     }
-    const plan spread = spread_workers(cards, 0, wrong);
-    told = to_text(news{wrong.empty(), canary(), base::digest(own_layout), to_text(spread), said});
   }
   launcher.put("news", bytes_of(told));
   launcher.fence();
   news first;
   const bool understood = read_news(text_of(launcher.get(0, "news")), first);
   plan p = plan_from(first.spread, self, launcher.size());
-  if (!understood || p.clients() != launcher.size()) refuse_version(self, "process 0");
+  if (!understood || p.clients() != launcher.size()) refuse_version(self, "process " + std::to_string(stranger));
   const auto name_of = [&](int c) { return "rank " + std::to_string(p.first[c]) + " on " + p.host(c); };
   const auto layout_of = [&](int c) { return layout::from_text(text_of(launcher.get(c, "layout"))); };
   const auto has_other_layout = [&] {

@@ -12,7 +12,6 @@
 #include <cstring>
 
 #include "libcore/base/log.hpp"
-#include "libcore/base/own_proc.hpp"
 
 namespace tobi::transports {
 
@@ -42,9 +41,16 @@ int copy_of(const memory_name& name) noexcept {
   return -1;
 }
 
+// In a container without a /proc of its own it is absent, or numbers the processes as outside.
+bool proc_is_own() {
+  char self[32];
+  const ssize_t length = readlink("/proc/self", self, sizeof self);
+  return length > 0 && std::string_view(self, static_cast<std::size_t>(length)) == std::to_string(getpid());
+}
+
 std::string what_to_do(int refused) {
   if (refused == EMFILE) return "raise the limit of open files (ulimit -n)";
-  if (!base::proc_is_own()) {
+  if (!proc_is_own()) {
     return "there is no /proc here, or it is another container's: mount this container's own, or start one process per "
            "node, which forks its workers";
   }
@@ -66,6 +72,7 @@ status name_memory(const memory& local, std::uint64_t number, memory_name& name)
 }
 
 status map_memory(const memory_name& name, int rank, std::byte*& at, std::string& why) {
+  why.clear();
   if (name.pid <= 0 || name.fd < 0 || name.bytes == 0) return status::invalid;
   const std::string path = "/proc/" + std::to_string(name.pid) + "/fd/" + std::to_string(name.fd);
   int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -79,7 +86,7 @@ status map_memory(const memory_name& name, int rank, std::byte*& at, std::string
     if (refused == 0) return status::invalid;
     why = "the memory of " + base::name_of_rank(rank) + " cannot be opened here (" + path + ": " +
           std::strerror(refused) + "); " + what_to_do(refused);
-    return refused == ENOENT ? status::peer_lost : status::invalid;
+    return refused == ENOENT && proc_is_own() ? status::peer_lost : status::invalid;
   }
   void* const mapped = mmap(nullptr, name.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
                             static_cast<off_t>(name.offset));

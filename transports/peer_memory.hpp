@@ -30,7 +30,7 @@ static_assert(sizeof(memory_name) <= own_key_bytes_max);
 status name_memory(const memory& local, std::uint64_t number, memory_name& name);
 /// Maps what NAME says, which came from RANK and is not believed before it is checked. The caller unmaps. Where the
 /// machine has refused it, WHY becomes a sentence without its full stop: what was refused, and what to do. `peer_lost`:
-/// RANK's process is gone, or this one sees no other processes.
+/// RANK's process is gone.
 status map_memory(const memory_name& name, int rank, std::byte*& at, std::string& why);
 
 /// The regions of a transport that maps its peers' memory: its own, and those that it has attached.

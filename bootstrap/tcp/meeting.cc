@@ -137,16 +137,15 @@ class star final : public exchange {
       if (move_) move_();
       std::vector<pollfd> waits;
       for (const peer& p : peers_) {
-        if (!p.has_message()) waits.push_back({p.connection.fd(), POLLIN, 0});
+        const reading what = look_at(p.in);
+        if (what == reading::foreign) refuse(p);
+        if (what == reading::part) waits.push_back({p.connection.fd(), POLLIN, 0});
       }
       if (waits.empty()) break;
       (void)ppoll(waits.data(), waits.size(), move_ ? &moment : nullptr, nullptr);
       for (peer& p : peers_) {
         // What it has said before it closed counts.
-        if (p.has_message()) continue;
-        const bool talks = p.receive();
-        if (look_at(p.in) == reading::foreign) refuse(p);
-        if (!talks && !p.has_message()) lose(p);
+        if (!p.has_message() && !p.receive() && look_at(p.in) == reading::part) lose(p);
       }
     }
     std::vector<message> all;

@@ -7,6 +7,7 @@
 // (keys_of). The one exception is transport::connect(), whose contract wants all addresses; a transport that has none
 // gets empty ones.
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -74,8 +75,11 @@ void job::take_core() {
   // single core has been bound on purpose.
   if (settings_.pin != base::pin_policy::automatic || size() == 1 || machine.cores.size() == 1) return;
   if (const std::string why = arch::bind_to_cpu(core_.os_cpu); !why.empty()) {
-    base::log_for_node(base::log_level::warn, "cannot bind this worker to cpu " + std::to_string(core_.os_cpu) + " (" +
-                                                  why + "); set TOBI_PIN=none to leave workers unbound.");
+    const std::string sentence = "cannot bind this worker to cpu " + std::to_string(core_.os_cpu) + " (" + why +
+                                 "); set TOBI_PIN=none to leave workers unbound.";
+    // What a filter forbids it forbids to all; another reason may be this worker's own.
+    const bool to_all = why == std::strerror(EPERM) || why == std::strerror(ENOSYS);
+    to_all ? base::log_for_node(base::log_level::warn, sentence) : base::log(base::log_level::warn, sentence);
   }
 }
 

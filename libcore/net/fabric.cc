@@ -51,7 +51,7 @@ void fabric::lost(int rank, status why, const char* doing) const {
   const std::string where = "cannot reach " + base::name_of_rank(rank) + " over " + std::string(transport_.name());
   // What the machine refuses here it refuses to all, most likely.
   if (const std::string reason = transport_.why_not_reached(); !reason.empty()) {
-    base::fatal_everywhere(rank_, where + ": " + reason + ".", base::exit_failure);
+    base::fatal_everywhere(why == status::peer_lost ? 0 : rank_, where + ": " + reason + ".", base::exit_failure);
   }
   base::fatal(where + " (" + doing + ": " + std::string(to_string(why)) + "); the job ends.");
 }

@@ -171,12 +171,13 @@ run $mpiexec $trees
 all "MPICH's plugin is missing on one host" '[ $status -ne 0 ]' '! says yes' '! complains "^ran for"' \
   'cat "$out" "$err" | grep -q "^tobi: process [23] on h2: TOBI_BOOTSTRAP=mpi cannot be used: the plugin for mpich cannot be loaded"'
 on h2 umount "$plugin"
-run $per_worker "$BIN/../examples/fib" 24
-all "the hosts have been up for hours more than each other" '[ $status -eq 0 ]' 'says "^46368$"' \
-  '[ "$(($(on h2 cut -d . -f 1 /proc/uptime) - $(on h1 cut -d . -f 1 /proc/uptime)))" -gt 3000 ]'
+# The kernel's namespaces of time are newer than the others.
+if [ "$(($(on h2 cut -d . -f 1 /proc/uptime) - $(on h1 cut -d . -f 1 /proc/uptime)))" -lt 3000 ]; then
+  skip "hosts that have been up for hours more than each other: the kernel has no namespaces of time"
+fi
 run TOBI_TRACE="$folder/trace" $per_worker $bench uts --tree T3
-all "and a trace has one time line" '[ $status -eq 0 ]' '"$BIN/tobi-report" "$folder/trace" >"$out"' \
-  'awk "NR == 1 { exit !(\$(NF - 3) < 60) }" "$out"'
+all "a trace of hosts whose clocks differ has one time line" '[ $status -eq 0 ]' '"$BIN/tobi-report" "$folder/trace" >"$out"' \
+  'awk "NR == 1 { exit !(\$(NF - 3) < 3000) }" "$out"'
 
 # --- every program ---
 programs() {

@@ -8,8 +8,10 @@
 #include <mutex>
 #include <thread>
 
+#include "bootstrap/clients.hpp"
 #include "bootstrap/fork/values.hpp"
 #include "bootstrap/rounds.hpp"
+#include "libcore/base/log.hpp"
 #include "libcore/base/rng.hpp"
 #include "libcore/job/card.hpp"
 
@@ -32,7 +34,7 @@ struct launcher {
   std::mutex lock;
   std::vector<std::map<std::string, std::vector<std::byte>, std::less<>>> put;
 };
-class process final : public bootstrap::exchange {
+class process : public bootstrap::exchange {
  public:
   process(launcher& of, int rank) : of_(of), rank_(rank) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "threads"; }
@@ -220,6 +222,38 @@ TEST(card, cores_are_a_run_or_two) {
   std::vector<std::int32_t> many;
   for (int i = 0; i < 128; ++i) many.push_back(2 * i);
   EXPECT_EQ(job::as_runs(many).size(), 3u);
+}
+
+// A process of another version, whose card nobody can read. Client 0 says so when no process is in a fence any more:
+// its own fences are counted.
+int fences_of_client_0 = 0;
+class counting final : public process {
+ public:
+  using process::process;
+  void fence() override {
+    process::fence();
+    ++fences_of_client_0;
+  }
+};
+TEST(agree_DeathTest, names_a_process_of_another_version_behind_the_last_fence) {
+  const auto job = [] {
+    launcher all(2);
+    std::thread other([&] {
+      process self(all, 1);
+      self.put("card", bytes_of("tobiuo2 says this in another way\n"));
+      self.fence();
+      self.put("news", {});
+      self.fence();
+      self.fence();  // for ever
+    });
+    counting self(all, 0);
+    base::set_fatal_hook([](int status) { _exit(10 * status + fences_of_client_0); });
+    base::settings in_force;
+    (void)bootstrap::agree(self, bootstrap::own_layout(), 0, 1, in_force);
+    other.join();
+  };
+  EXPECT_EXIT(job(), testing::ExitedWithCode(10 * base::exit_usage + 2),
+              "process 1 has said nothing that this version of Tobiuo understands");
 }
 
 }  // namespace

@@ -6,23 +6,22 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <vector>
 
 namespace tobi::transports::ofi {
 
 namespace {
 
-// How many of WANTED more files this process can have open.
-std::size_t free_files(std::size_t wanted) {
-  std::vector<int> taken;
-  while (taken.size() < wanted) {
-    const int fd = eventfd(0, EFD_CLOEXEC);
-    if (fd < 0) break;
-    taken.push_back(fd);
-  }
-  for (const int fd : taken) close(fd);
-  return taken.size();
+constexpr std::size_t some = 8;
+
+// How many more files this process can have open, of so many.
+std::size_t free_of_some_files() noexcept {
+  std::array<int, some> taken{};
+  std::size_t n = 0;
+  while (n < some && (taken[n] = eventfd(0, EFD_CLOEXEC)) >= 0) ++n;
+  for (std::size_t i = 0; i < n; ++i) close(taken[i]);
+  return n;
 }
 
 }  // namespace
@@ -43,8 +42,9 @@ std::string too_few_files(std::string_view provider, std::size_t most, std::size
 std::string no_first_sockets(std::string_view provider, std::size_t most, std::size_t peers) {
   // With each of the partners that the transport is measured with, and a few files that are open for a moment each.
   const std::size_t wanted = std::min<std::size_t>(peers, 4) + 4;
-  const std::size_t free = free_files(wanted);
-  if (free == wanted) return "";
+  static_assert(some >= 4 + 4);
+  const std::size_t free = free_of_some_files();
+  if (free >= wanted) return "";
   return "libfabric's provider " + std::string(provider) + " has a socket for each worker that it speaks with, and " +
          std::to_string(most - free) + " of the " + std::to_string(most) +
          " files that this process may open are taken: raise the limit (ulimit -Hn " +
@@ -53,8 +53,7 @@ std::string no_first_sockets(std::string_view provider, std::size_t most, std::s
 
 // libfabric returns other errors too where it has met this one, FI_EIO for example, and has closed its files by then.
 std::string remedy(int error) {
-  constexpr std::size_t some = 8;
-  return error == EMFILE || free_files(some) < some ? "; raise the limit of open files (ulimit -Hn)" : "";
+  return error == EMFILE || free_of_some_files() < some ? "; raise the limit of open files (ulimit -Hn)" : "";
 }
 
 // No further than needed: programs that this one starts may close every descriptor that there could be, one by one.

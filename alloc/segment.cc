@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,6 +37,12 @@ bool addresses_are_free() noexcept {
 std::size_t whole_pages(std::size_t bytes) noexcept {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return (bytes + page - 1) / page * page;
+}
+
+// 0: there is none.
+std::uint64_t file_at(int fd) noexcept {
+  struct stat file {};
+  return fstat(fd, &file) == 0 ? file.st_ino ^ (file.st_dev << 40) : 0;
 }
 
 [[noreturn]] void cannot(const char* what, std::size_t bytes, const char* call) {
@@ -90,6 +97,7 @@ void segment::map() {
   fd_ = memfd_create("tobi", MFD_CLOEXEC);
   if (fd_ < 0) cannot("create", first, "memfd_create");
   if (ftruncate(fd_, static_cast<off_t>(first + layout_.stack_bytes)) != 0) cannot("create", first, "ftruncate");
+  file_ = file_at(fd_);
   stack_ = base_ + first + guard_bytes_;
   const auto put = [this](std::byte* at, std::size_t bytes, std::size_t offset) {
     if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_,
@@ -106,7 +114,7 @@ void segment::map() {
 
 segment::~segment() {
   if (base_ != nullptr) munmap(base_, reserved_bytes_);
-  if (fd_ >= 0) close(fd_);
+  if (has_file()) close(fd_);
 }
 
 segment& segment::operator=(segment&& other) noexcept {
@@ -116,6 +124,7 @@ segment& segment::operator=(segment&& other) noexcept {
   std::swap(reserved_bytes_, other.reserved_bytes_);
   std::swap(guard_bytes_, other.guard_bytes_);
   std::swap(fd_, other.fd_);
+  std::swap(file_, other.file_);
   return *this;
 }
 
@@ -126,6 +135,8 @@ base::shared_memory segment::heap_memory() const noexcept {
 base::shared_memory segment::stack_memory() const noexcept {
   return {stack_, layout_.stack_bytes, fd_, layout_.control_bytes + layout_.heap_bytes};
 }
+
+bool segment::has_file() const noexcept { return fd_ >= 0 && file_at(fd_) == file_; }
 
 bool segment::is_stack_guard(const void* address) const noexcept {
   const auto* at = static_cast<const std::byte*>(address);

@@ -44,6 +44,9 @@ class segment {
   /// What is registered: control and heap as one region, the stack as another.
   [[nodiscard]] base::shared_memory heap_memory() const noexcept;
   [[nodiscard]] base::shared_memory stack_memory() const noexcept;
+  /// Whether its descriptor still is: a program that closes all descriptors, as daemons do, closes this one too, and
+  /// another file may have its number by now.
+  [[nodiscard]] bool has_file() const noexcept;
   /// Whether ADDRESS lies in the guard below the stack. Callable in a signal handler.
   [[nodiscard]] bool is_stack_guard(const void* address) const noexcept;
 
@@ -57,6 +60,7 @@ class segment {
   std::size_t reserved_bytes_ = 0;
   std::size_t guard_bytes_ = 0;  // below the stack
   int fd_ = -1;
+  std::uint64_t file_ = 0;  // which one that is
 };
 
 }  // namespace tobi::alloc

@@ -2,6 +2,7 @@
 #include "bootstrap/fork/death.hpp"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -60,32 +61,51 @@ std::string_view abbreviation(int signal) noexcept {
   return name == nullptr ? "?" : name;
 }
 
-void say_killed(std::uint32_t member, int signal) noexcept {
+line rank_here(std::uint32_t member) noexcept {
   line l;
   (l << "tobi: rank ").number(page->first + member) << " on " << host_name;
-  (l << " was killed by signal ").number(static_cast<unsigned>(signal));
-  (l << " (SIG" << abbreviation(signal) << "); the job ends.\n").write_to(STDERR_FILENO);
+  return l;
+}
+
+line rank_killed(std::uint32_t member, int signal) noexcept {
+  line l = rank_here(member);
+  (l << " was killed by signal ").number(static_cast<unsigned>(signal)) << " (SIG" << abbreviation(signal) << ")";
+  return l;
+}
+
+// Whether nobody reads what this program writes to stdout any more (`program | head -1`). Every program ends without a
+// word then.
+bool is_reader_gone() noexcept {
+  pollfd written{STDOUT_FILENO, 0, 0};
+  return poll(&written, 1, 0) == 1 && (written.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+void say_killed(std::uint32_t member, int signal) noexcept {
+  if (signal == SIGPIPE && is_reader_gone()) return;
+  (rank_killed(member, signal) << "; the job ends.\n").write_to(STDERR_FILENO);
   base::log_fatal_note();
 }
 
+line rank_and_status(std::uint32_t member, std::string_view ended, int status) noexcept {
+  line l = rank_here(member);
+  (l << ended << " with status ").number(static_cast<unsigned>(status));
+  return l;
+}
+
 void say_exited(std::uint32_t member, int status) noexcept {
-  line l;
-  (l << "tobi: rank ").number(page->first + member) << " on " << host_name;
-  (l << " exited with status ").number(static_cast<unsigned>(status));
-  (l << " before the job's end; the job ends.\n").write_to(STDERR_FILENO);
+  (rank_and_status(member, " exited", status) << " before the job's end; the job ends.\n").write_to(STDERR_FILENO);
 }
 
 void say_taken(std::uint32_t member) noexcept {
-  line l;
-  (l << "tobi: rank ").number(page->first + member) << " on " << host_name;
-  (l << " is gone, and the program has taken its status (by a SIGCHLD action or wait() of its own); the job ends.\n")
+  (rank_here(member)
+   << " is gone, and the program has taken its status (by a SIGCHLD action or wait() of its own); the "
+      "job ends.\n")
       .write_to(STDERR_FILENO);
 }
 
 void say_killed_or_exited() noexcept {
-  line l;
-  (l << "tobi: rank ").number(page->first) << " on " << host_name;
-  (l << " was killed by signal 9 (SIGKILL), or ended itself by _exit; the job ends.\n").write_to(STDERR_FILENO);
+  (rank_here(0) << " was killed by signal 9 (SIGKILL), or ended itself by _exit; the job ends.\n")
+      .write_to(STDERR_FILENO);
   base::log_fatal_note();
 }
 
@@ -374,20 +394,24 @@ void end_job(int status) noexcept {
   _exit(status);
 }
 
-int reap_finalized() noexcept {
+int reap_finalized(int own_status) noexcept {
   int worst = 0;
   for (std::uint32_t child = 1; child < page->size; ++child) {
     const pid_t pid = page->members()[child].pid.load(std::memory_order_acquire);
     int how = 0;
     while (waitpid(pid, &how, 0) < 0 && errno == EINTR) {
     }
-    const int status = WIFEXITED(how) ? WEXITSTATUS(how) : WIFSIGNALED(how) ? 128 + WTERMSIG(how) : 0;
+    const bool is_killed = WIFSIGNALED(how);
+    const int status = WIFEXITED(how) ? WEXITSTATUS(how) : is_killed ? 128 + WTERMSIG(how) : 0;
     if (status == 0 || worst != 0) continue;
     worst = status;
-    line l;
-    (l << "tobi: rank ").number(page->first + child) << " on " << host_name;
-    (l << " ended with status ").number(static_cast<unsigned>(status));
-    (l << ".\n").write_to(STDERR_FILENO);
+    if (is_killed) {
+      if (WTERMSIG(how) != SIGPIPE || !is_reader_gone()) {
+        (rank_killed(child, WTERMSIG(how)) << " after the job's end.\n").write_to(STDERR_FILENO);
+      }
+    } else if (status != own_status) {
+      (rank_and_status(child, " ended", status) << ".\n").write_to(STDERR_FILENO);
+    }
   }
   base::remove_files(page->files(), page->all_files());
   return worst;

@@ -40,7 +40,7 @@ void at_exit(int status, void* shared) noexcept {
   if (getpid() != self.pid.load(std::memory_order_relaxed)) return;  // a process that the program forked
   if (self.state.load(std::memory_order_acquire) == phase::finalized) {
     if (exiting_member != 0) return;
-    const int worst = reap_finalized();
+    const int worst = reap_finalized(status);
     if (status == 0 && worst != 0) _exit(worst);
     return;
   }
@@ -284,6 +284,8 @@ std::unique_ptr<bootstrap> fork_workers(plan given, std::unique_ptr<exchange> la
   job_page& page = make_page(spread);
   page.members()[0].pid.store(getpid(), std::memory_order_relaxed);
   // Or each worker would print what is waiting.
+  static const std::ios_base::Init
+      streams_are_there;  // this may be before main, where the runtime is a global variable
   std::fflush(nullptr);
   for (std::ostream* buffered : {&std::cout, &std::clog}) buffered->flush();
   for (std::wostream* buffered : {&std::wcout, &std::wclog}) buffered->flush();

@@ -23,7 +23,7 @@ namespace tobi::bootstrap::forked {
 namespace {
 
 // Which processes the clients are: read on the launcher's threads and on the ring's.
-std::shared_ptr<const plan> clients_of_job;
+const plan* clients_of_job = nullptr;
 int timeout_s = 0;
 
 // Its members stay until the process ends: a signal handler may be about to speak through one.
@@ -130,7 +130,7 @@ void say_finished() noexcept {
 
 void set_launcher(exchange* to, std::shared_ptr<const plan> spread) {
   if (to != nullptr) {
-    clients_of_job = std::move(spread);
+    clients_of_job = (new std::shared_ptr<const plan>(std::move(spread)))->get();  // kept: threads read it
     // Longer than the ring takes to say that a node has closed its connection.
     constexpr int until_the_ring_has_spoken_s = 4;
     if (clients_of_job->hosts.size() > 1) base::give_news_of_death(until_the_ring_has_spoken_s);

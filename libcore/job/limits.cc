@@ -33,8 +33,9 @@ constexpr std::size_t view_bytes_of_heaps = std::size_t{1} << 46;
 fault_ranges known{};
 // What a fault is explained by, made when the ranges are known: the fault may be inside the program's allocator, whose
 // lock its thread holds, and a handler that allocates would wait forever.
-std::string stack_is_full;
-std::string deque_is_full;
+// They stay until the process ends.
+const std::string* stack_is_full = nullptr;
+const std::string* deque_is_full = nullptr;
 
 [[noreturn]] void explain_trap(std::uintptr_t address, const void* code) noexcept {
   constexpr std::uintptr_t near = 1 << 16;  // other tasks had their locals at the same addresses before
@@ -57,10 +58,10 @@ bool explain_fault(const void* address, const void* context) noexcept {
   if (known.memory == nullptr) return false;
   const auto* at = static_cast<const std::byte*>(address);
   if (known.memory->is_stack_guard(at)) {
-    base::fatal(stack_is_full);
+    base::fatal(*stack_is_full);
   }
   if (at >= known.deque_guard && at < known.deque_guard + known.deque_guard_bytes) {
-    base::fatal(deque_is_full);
+    base::fatal(*deque_is_full);
   }
   if (pgas::current() != nullptr && pgas::current()->holds(at)) {
     base::fatal(
@@ -172,10 +173,11 @@ void check_address_space(int rank, int ranks, std::size_t region_bytes) {
 
 void watch_ranges(const fault_ranges& ranges) {
   known = ranges;
-  stack_is_full = "the stack of the nested tasks is full: the uni-address region has " +
-                  base::format_size(known.stack_bytes) + "; raise TOBI_STACK_SIZE (at most 128M) or nest less deeply.";
-  deque_is_full = "the deque is full: more than " + std::to_string(known.deque_entries) +
-                  " forks are nested on one worker; raise TOBI_DEQUE_SIZE.";
+  stack_is_full = new std::string("the stack of the nested tasks is full: the uni-address region has " +
+                                  base::format_size(known.stack_bytes) +
+                                  "; raise TOBI_STACK_SIZE (at most 128M) or nest less deeply.");
+  deque_is_full = new std::string("the deque is full: more than " + std::to_string(known.deque_entries) +
+                                  " forks are nested on one worker; raise TOBI_DEQUE_SIZE.");
   pthread_atfork(&refuse_fork_in_a_task, nullptr, nullptr);  // once: a program makes one job
   bootstrap::set_fault_filter(explain_fault);
 }

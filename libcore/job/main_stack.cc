@@ -27,12 +27,12 @@ namespace {
 struct {
   std::uintptr_t from = 0;  // of the pages that can only be read; to: behind them
   std::uintptr_t to = 0;
-  std::uintptr_t frames_to = 0;  // of main's frames, within them
-  pthread_t thread{};            // the one whose stack it is
-  bool open = false;             // anybody may write there, for the rest of the run
-  std::vector<std::uintptr_t> pointers;
-  std::vector<waiting_frame> callers;  // innermost first
-  const void* root = nullptr;          // what runs the closure that holds these pointers
+  std::uintptr_t frames_to = 0;              // of main's frames, within them
+  pthread_t thread{};                        // the one whose stack it is
+  bool open = false;                         // anybody may write there, for the rest of the run
+  std::span<const std::uintptr_t> pointers;  // while a run lasts, as all that follows
+  std::span<const waiting_frame> callers;    // innermost first
+  const void* root = nullptr;                // what runs the closure that holds these pointers
 } shut;
 
 std::uintptr_t page_bytes() noexcept {
@@ -73,23 +73,25 @@ void protect(int access) noexcept {
 }
 
 // While nothing is wrong yet: in the fault handler the way up goes through the task's stack.
-void find_callers() {
-  constexpr std::size_t most = 256;  // of a recursion that ends in tobi::run
-  shut.callers.clear();
-  shut.callers.reserve(most);
-  const auto add = [](_Unwind_Context* at, void*) -> _Unwind_Reason_Code {
+std::vector<waiting_frame> find_callers() {
+  static constexpr std::size_t most = 256;  // of a recursion that ends in tobi::run
+  std::vector<waiting_frame> found;
+  found.reserve(most);
+  const auto add = [](_Unwind_Context* at, void* to) -> _Unwind_Reason_Code {
 #if defined(__x86_64__)
     constexpr int frame_pointer = 6;
 #else
     constexpr int frame_pointer = 29;
 #endif
+    auto& callers = *static_cast<std::vector<waiting_frame>*>(to);
     const std::uintptr_t sp = _Unwind_GetCFA(at);  // what it was when the frame made its call
-    if (!shut.callers.empty()) shut.callers.back().high = sp;
-    if (shut.callers.size() == most) return _URC_END_OF_STACK;
-    shut.callers.push_back({_Unwind_GetIP(at), sp, _Unwind_GetGR(at, frame_pointer), sp});
+    if (!callers.empty()) callers.back().high = sp;
+    if (callers.size() == most) return _URC_END_OF_STACK;
+    callers.push_back({_Unwind_GetIP(at), sp, _Unwind_GetGR(at, frame_pointer), sp});
     return _URC_NO_REASON;
   };
-  _Unwind_Backtrace(add, nullptr);
+  _Unwind_Backtrace(add, &found);
+  return found;
 }
 
 // The program that was started, where its file is a relative path or none at all.
@@ -124,17 +126,17 @@ void with_main_stack_protected(void (*work)(void*), void* argument, std::span<co
   shut.thread = pthread_self();
   shut.open = false;
   shut.root = root;
-  shut.pointers.clear();
-  for (std::size_t at = 0; at + sizeof(std::uintptr_t) <= closure.size(); at += sizeof(std::uintptr_t)) {
-    std::uintptr_t word = 0;
-    std::memcpy(&word, closure.data() + at, sizeof word);
-    shut.pointers.push_back(word);
-  }
+  std::vector<std::uintptr_t> pointers(closure.size() / sizeof(std::uintptr_t));
+  std::memcpy(pointers.data(), closure.data(), pointers.size() * sizeof(std::uintptr_t));
+  const std::vector<waiting_frame> callers = find_callers();
+  shut.pointers = pointers;
+  shut.callers = callers;
   shut.to = round_up(shut.frames_to);
   shut.from = round_up(reinterpret_cast<std::uintptr_t>(gap));
-  find_callers();
   sched::this_worker().watch_closures(shut.from, shut.frames_to);
   below(work, argument);
+  shut.pointers = {};
+  shut.callers = {};
   asm volatile("" : : "r"(gap) : "memory");  // the gap lasts until here
 }
 

@@ -13,7 +13,8 @@ namespace tobi {
 
 namespace {
 
-std::unique_ptr<job::job> the_job;
+// No object of C++: the runtime may be a global variable, which may live longer than those of this library.
+job::job* the_job = nullptr;
 
 // A job's start and its end make files, most of them without a name.
 struct start_or_end {
@@ -32,11 +33,11 @@ job::job& need_job(const char* what = "tobi::run was called") {
 runtime::runtime(int, char**) : runtime(options{}) {}
 runtime::runtime(const options& chosen) {
   const start_or_end now;
-  the_job = std::make_unique<job::job>(chosen);
+  the_job = new job::job(chosen);
 }
 runtime::~runtime() {
   const start_or_end now;
-  the_job.reset();
+  delete std::exchange(the_job, nullptr);
 }
 
 int runtime::rank() const noexcept { return the_job->rank(); }

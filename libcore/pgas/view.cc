@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 
 #include "libcore/base/log.hpp"
 #include "libcore/base/plain_text.hpp"
+#include "libcore/base/refusal.hpp"
 #include "libcore/base/settings.hpp"
 
 namespace tobi::pgas {
@@ -27,8 +27,9 @@ constexpr std::uintptr_t candidates[] = {0x4000'0000'0000, 0x5000'0000'0000, 0x0
                 " of global memory: the kernel's limit of mappings or of address space is reached; raise "
                 "vm.max_map_count (sysctl), or lower TOBI_MAP_LIMIT or TOBI_CACHE_SIZE.");
   }
-  base::fatal(std::string("cannot ") + what + " " + base::format_size(bytes) + " of global memory (" +
-              std::strerror(errno) + "); lower TOBI_CACHE_SIZE, or raise the limit of address space (ulimit -v).");
+  const int why = errno;
+  base::fatal(std::string("cannot ") + what + " " + base::format_size(bytes) + " of global memory" +
+              base::refusal(why, "mmap", "lower TOBI_CACHE_SIZE, or raise the limit of address space (ulimit -v)"));
 }
 
 // With an old size of 0, mremap leaves a shared mapping where it is and makes another one of the same pages. The call

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libcore/sched/scheduler.hpp"
 
-#include <variant>
+#include <algorithm>
+#include <cstddef>
+#include <new>
 
 #include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
@@ -34,24 +36,30 @@ void scheduler::run(void (*first)(void*), const void* argument, std::size_t argu
 void scheduler::show_awakened() noexcept { s_.presence.show_ready(); }
 
 namespace {
-// Made before any code runs, so that a runtime which is a global variable of the program finds it.
-constinit std::variant<std::monostate, sched_greedy, sched_stalling, sched_child_full, sched_child_rtc> place;
+// A place, and no object: the runtime may be a global variable, made before those of this library and ended after them.
+template <class... Any>
+struct place_for {
+  template <class One>
+  scheduler& make(services& shared) {
+    return *new (bytes) One(shared);
+  }
+  alignas(Any...) std::byte bytes[std::max({sizeof(Any)...})];
+};
+place_for<sched_greedy, sched_stalling, sched_child_full, sched_child_rtc> place;
 }  // namespace
 
 scheduler& make_scheduler(base::sched_kind kind, services& shared) {
   switch (kind) {
     case base::sched_kind::continuation_greedy:
-      return place.emplace<sched_greedy>(shared);
+      return place.make<sched_greedy>(shared);
     case base::sched_kind::continuation_stalling:
-      return place.emplace<sched_stalling>(shared);
+      return place.make<sched_stalling>(shared);
     case base::sched_kind::child_full:
-      return place.emplace<sched_child_full>(shared);
+      return place.make<sched_child_full>(shared);
     case base::sched_kind::child_rtc:
-      return place.emplace<sched_child_rtc>(shared);
+      return place.make<sched_child_rtc>(shared);
   }
   base::fatal("a scheduler that does not exist was chosen.");
 }
-
-void end_scheduler() noexcept { place.emplace<std::monostate>(); }
 
 }  // namespace tobi::sched

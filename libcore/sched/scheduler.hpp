@@ -32,6 +32,7 @@ class scheduler : public tasks::scheduling, public tasks::tied_tasks {
   explicit scheduler(services& shared) noexcept : s_(shared) {}
   scheduler(const scheduler&) = delete;
   scheduler& operator=(const scheduler&) = delete;
+  virtual ~scheduler() = default;
 
   /// On the scheduler's stack: runs tasks until the run is over. FIRST, if not null, is the root, entered with a copy
   /// of the ARGUMENT_BYTES at ARGUMENT, which it may use.
@@ -57,8 +58,7 @@ class scheduler : public tasks::scheduling, public tasks::tied_tasks {
   services& s_;
 };
 
-/// The scheduler of this process, until end_scheduler().
+/// The scheduler of this process, in a place of its own, the same one on all workers. The caller destroys it.
 scheduler& make_scheduler(base::sched_kind kind, services& shared);
-void end_scheduler() noexcept;
 
 }  // namespace tobi::sched

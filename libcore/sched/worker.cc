@@ -32,8 +32,13 @@ namespace tobi::sched {
 [[gnu::noinline, gnu::cold]] worker::worker() noexcept = default;
 
 worker& this_worker() noexcept {
-  static worker instance;
-  return instance;
+  // Never destroyed: the runtime may be a global variable, which may live longer than those of this library.
+  static union lasting {
+    lasting() noexcept : it() {}
+    ~lasting() {}
+    worker it;
+  } instance;
+  return instance.it;
 }
 
 void worker::start(const worker_parts& parts) {
@@ -89,8 +94,7 @@ void worker::stop() noexcept {
   presence_.stop();
   sleepers_.stop();
   deque_.reset();
-  sched_ = nullptr;
-  end_scheduler();
+  std::destroy_at(std::exchange(sched_, nullptr));
   futures_.stop();
   failures_.stop();
   services_.net = nullptr;

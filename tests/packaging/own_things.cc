@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that has things of its own next to the runtime; the argument says which: tests/packaging/own_things.sh.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -76,6 +77,24 @@ int children(int argc, char** argv, const std::string& how) {
   return 0;
 }
 
+// All descriptors are closed, as daemons do it, before the runtime is made or behind it; and then others are opened.
+void close_all() {
+  for (int fd = 3; fd < 1024; ++fd) close(fd);
+}
+int closes(int argc, char** argv, const std::string& when) {
+  if (when == "before") close_all();
+  tobi::runtime rt(argc, argv);
+  if (when != "before") close_all();
+  for (int fd = 3; when == "replaced" && fd < 64; ++fd) (void)open("/dev/zero", O_RDWR);
+  const auto all = tobi::allocate_all<long>(100'000, tobi::block_cyclic(1 << 16));
+  const long sum = tobi::run([all] {
+    tobi::fill(all, 1L);
+    return tobi::reduce(all);
+  });
+  if (rt.rank() == 0) std::cout << rt.size() << " workers: " << sum << "\n";
+  return 0;
+}
+
 // A program that one of a job's processes starts: on rank 0, in main.
 int nested(int argc, char** argv, const std::string& command) {
   tobi::runtime rt(argc, argv);
@@ -107,6 +126,7 @@ int main(int argc, char** argv) {
   if (which == "buffers") return buffers(argc, argv);
   if (which == "thread") return thread(argc, argv);
   if (which == "children") return children(argc, argv, how);
+  if (which == "closes") return closes(argc, argv, how);
   if (which == "nested") return nested(argc, argv, how);
   if (which == "copy") return another_copy(argc, argv, argv[2]);
   if (which == "opens") return opens(argv[2]);

@@ -81,6 +81,15 @@ for how in ignored handled waited; do
     'complains "^tobi: rank 1 on .* \(is gone, and the program has taken its status\|was killed by signal 9\)"'
 done
 
+# --- descriptors ---
+run TOBI_WORKERS=2 "$own" closes before
+all "all descriptors are closed before the runtime is made" '[ $status -eq 0 ]' 'says "2 workers: 100000"' silent
+for when in behind replaced; do
+  run TOBI_WORKERS=2 "$own" closes $when
+  all "the runtime's descriptors are closed ($when): one sentence" '[ $status -eq 1 ]' '! says workers' '[ "$(wc -l <"$err")" -eq 1 ]' \
+    'complains "^tobi: .*the program has closed the descriptor of the runtime.s memory"'
+done
+
 # --- another copy of the library ---
 run TOBI_WORKERS=2 "$own" copy "$folder/static.so"
 all "two copies of the library in a process are a sentence" '[ $status -eq 2 ]' 'says "2 workers: 42"' '! says plugin' \

@@ -3,7 +3,9 @@
 
 #include <netinet/in.h>
 #include <rdma/fi_domain.h>
+#include <sys/socket.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -54,9 +56,36 @@ info_list ask(std::uint64_t caps, const std::string& provider, std::string& erro
   return info_list(found);
 }
 
-bool is_loopback(const fi_info& info) {
-  if (info.addr_format != FI_SOCKADDR_IN || info.src_addr == nullptr) return false;
-  return (ntohl(static_cast<const sockaddr_in*>(info.src_addr)->sin_addr.s_addr) >> 24) == 127;
+// How far an instance's address reaches. IPv4 comes first, since other hosts are more likely to have it; a link-local
+// address of IPv6 says nothing without its interface. libfabric offers loopback's addresses also where they are not
+// there: in a container without a network, loopback is down.
+enum class reach { nothing, own_host_6, own_host, wide_6, wide };
+
+// No packet is sent: the kernel looks for a way there.
+template <class Address>
+bool has_way_to(Address at) {
+  auto& any = reinterpret_cast<sockaddr&>(at);
+  const int s = socket(any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (s < 0) return true;  // what it ends with is said later
+  const bool yes = ::connect(s, &any, sizeof at) == 0;
+  close(s);
+  return yes;
+}
+
+reach reach_of(const fi_info& info) {
+  if (info.addr_format == FI_SOCKADDR_IN && info.src_addr != nullptr) {
+    const auto& four = *static_cast<const sockaddr_in*>(info.src_addr);
+    if (ntohl(four.sin_addr.s_addr) >> IN_CLASSA_NSHIFT != IN_LOOPBACKNET) return reach::wide;
+    return has_way_to(four) ? reach::own_host : reach::nothing;
+  }
+  if (info.addr_format == FI_SOCKADDR_IN6) {
+    if (info.src_addr == nullptr) return reach::nothing;
+    const auto& six = *static_cast<const sockaddr_in6*>(info.src_addr);
+    if (IN6_IS_ADDR_LINKLOCAL(&six.sin6_addr)) return reach::nothing;
+    if (!IN6_IS_ADDR_LOOPBACK(&six.sin6_addr)) return reach::wide_6;
+    return has_way_to(six) ? reach::own_host_6 : reach::nothing;
+  }
+  return reach::wide;
 }
 
 bool automatic(const fi_info& info) {
@@ -78,22 +107,23 @@ const fi_info* with_most_data(const fi_info* i) {
   return most;
 }
 
-// libfabric's order is that of preference. An address that other nodes cannot reach comes last. A provider that was
-// NAMED is taken by that name if it serves itself, else with the layer that libfabric puts above it (tcp as
-// tcp;ofi_rxm).
+// What reaches farthest, and of that the first: libfabric's order is that of preference. A provider that was NAMED is
+// taken by that name if it serves itself, else with the layer that libfabric puts above it (tcp as tcp;ofi_rxm).
 const fi_info* best(const fi_info* list, std::string_view named, std::string_view domain) {
-  const fi_info* loopback = nullptr;
+  const fi_info* widest = nullptr;
+  reach of_widest = reach::nothing;
   bool exact = false;
   for (const fi_info* i = list; i != nullptr && !exact; i = i->next) exact = named == i->fabric_attr->prov_name;
   for (const fi_info* i = list; i != nullptr; i = i->next) {
     if (named.empty() && !automatic(*i)) continue;
     if (exact && named != i->fabric_attr->prov_name) continue;
     if (!domain.empty() && domain != i->domain_attr->name) continue;
-    if (i->addr_format == FI_SOCKADDR_IN6) continue;
-    if (!is_loopback(*i)) return with_most_data(i);
-    if (loopback == nullptr) loopback = i;
+    if (const reach r = reach_of(*i); r > of_widest) {
+      widest = i;
+      of_widest = r;
+    }
   }
-  return loopback;
+  return widest == nullptr ? nullptr : with_most_data(widest);
 }
 
 // An endpoint of the very provider NAME, with keys of our own if it may be; null if it has not got CAPS.
@@ -175,6 +205,12 @@ choice choose_provider(const context& where) {
   if (found == nullptr) {
     std::string ignored;
     const info_list all = ask(rma, "", ignored);
+    if (list != nullptr) {
+      c.error =
+          "libfabric's providers have no address here that can be reached: the loopback interface is down, and "
+          "there is no other (ip link set lo up, or TOBI_TRANSPORT=shm)";
+      return c;
+    }
     c.error = wanted.empty()
                   ? "libfabric offers no provider with reliable datagram endpoints and RMA (" + why + ")"
                   : "libfabric has no provider \"" + wanted + "\" that can serve (" + why + room_for(wanted) +
@@ -206,6 +242,7 @@ std::vector<device> devices() {
   const info_list usable = ask(rma, "", why);
   for (const fi_info* i = usable.get(); i != nullptr; i = i->next) {
     const std::string name = i->fabric_attr->prov_name;
+    if (reach_of(*i) == reach::nothing) continue;
     if (std::any_of(rows.begin(), rows.end(), [&](const device& d) { return d.name == name; })) continue;
     std::string ignored;
     const bool atomics = ask(rma | FI_ATOMIC, name, ignored) != nullptr;
@@ -224,7 +261,9 @@ std::vector<device> devices() {
       const std::string name = i->fabric_attr->prov_name;
       const bool utility = name.starts_with("ofi_");
       if (utility || std::any_of(rows.begin(), rows.end(), [&](const device& d) { return d.name == name; })) continue;
-      rows.push_back({name, "", "it finds no device here, or has no reliable datagram endpoints with RMA"});
+      rows.push_back(
+          {name, "",
+           "it finds no device here, has no address that can be reached, or no reliable datagram endpoints with RMA"});
     }
   }
   return rows;

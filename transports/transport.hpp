@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract between the runtime and a fabric. One instance per worker, used by one thread at a time, no locks
-// inside. No operation blocks: what cannot be posted now returns `again` and has had no effect.
+// The contract between the runtime and a fabric. One instance per worker, used by one thread at a time. No
+// operation blocks, and the way of one takes no lock: what cannot be posted now returns `again` and has had no effect.
+// A transport that has a thread of its own, to connect or to serve, locks what it shares with it.
 //
 // Two rules carry everything else:
 //   1. A chain is executed at the target in order: an operation of the chain takes effect, or reads, after
@@ -9,7 +10,7 @@
 //      get are read in any order. Order is of one chain: what was posted by two calls, or by post_unordered(), has
 //      none, to the same peer and the same word too.
 //   2. A posted operation is complete, at the target and in the initiator's buffers, once flush(peer) has returned ok.
-//   Until then the runtime owns none of the buffers that it named, except those of inline puts.
+//      Until then the runtime owns none of the buffers that it named, except those of inline puts.
 //      Complete at the target is: a load of its CPU finds what a put or an atomic has written, a later operation of
 //      anybody too. That holds in every scope; the scope says what may change a word that atomics change.
 //      What lies next to it, in the same cache line too, is left alone: the target's CPU may store there meanwhile.

@@ -46,7 +46,7 @@ class sched_child : public scheduler {
     std::uint64_t finish;     // the one around the fork
     const detail::task_type* type;
     std::uint64_t words[4];
-    std::uint32_t marked;  // it is a future's task, or was forked where one was on the stack (sched_child_rtc.hpp)
+    std::uint32_t marked;  // it is a future's task, or was forked where one was on the stack (child_rtc.hpp)
     std::uint32_t stolen;  // set by the thief, in its copy
   };
   static_assert(sizeof(descriptor) % 16 == 0, "deque entries count in units of 16 bytes");

@@ -14,8 +14,8 @@
 //   - A task that was popped and runs on top of another was forked by this stack before the place where that one waits:
 //     it is earlier too. (When a task is stolen the worker's own deque is empty, so what is popped later was forked by
 //     it or on top of it.)
-//   - Only a stolen task may be later than the one that it buries, A. Then A and all below it are not marked: A is
-//   clean.
+//   - Only a stolen task may be later than the one that it buries, A. Then A and all below it are not
+//     marked: A is clean.
 // A circle must have such a step, out of a clean A. What waits for a clean task is its parent, which was clean when it
 // forked and so still is; or the task that it buries, which is clean by definition; but no join of a future, since what
 // that waits for is marked. So all of the circle is clean and has no join of a future, and each of its steps leads to a

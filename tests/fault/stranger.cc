@@ -2,8 +2,7 @@
 // A process that is none of a job's, and what it can do to it. Written against libfabric and the system alone.
 //
 //   stranger keys PID...    connects to the workers' ports over tcp;ofi_rxm, as their peers do, and tries to read, to
-//   add
-//                           to and to write the memory that they have registered, with one key after another.
+//                           add to and to write the memory that they have registered, with one key after another.
 //   stranger noise PID...   connects to the ports with plain sockets: garbage, beginnings of messages, silence.
 //   stranger files PID...   tries to open, map or read what belongs to the processes.
 //

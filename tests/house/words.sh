@@ -152,6 +152,26 @@ nothing "each has the four parts" "$(folders | while read -r folder; do lacking 
 absent() { while IFS=: read -r from name; do [ -e "$name" ] || echo "$from: $name"; done; }
 echo 'x.md:arch/nowhere.hpp' | absent | grep -q . || not_ok "a file that is not there is not noticed"
 nothing "files that are named are there" "$(grep -oE '`(arch|alloc|bootstrap|transports|libcore|tests|tools)/[A-Za-z0-9_./]*`' "${pages[@]}" | tr -d '`' | grep -v NAME | absent)"
+# vanished FILE...: the sources that comments of C++ name by their path, or by its end, and that are not there.
+vanished() {
+  grep -HnoE '//.*' "$@" | sed 's/"[^"]*"//g' | awk -v files="$folder/files" '
+    BEGIN { while ((getline path < files) > 0) for (there[path]; match(path, "/"); there[path]) path = substr(path, RSTART + 1) }
+    { at = $0; sub(/:\/\/.*/, "", at)
+      for (rest = substr($0, length(at) + 1) " "; match(rest, /[A-Za-z0-9_.\/-]*[A-Za-z0-9_]\.(hpp|cc|sh|pml|S|inc|py|md)[^A-Za-z0-9_]/);
+           rest = substr(rest, RSTART + RLENGTH)) {
+        name = substr(rest, RSTART, RLENGTH - 1)
+        sub(/^[.\/]*\//, "", name)
+        if (!(name in there)) print at ": " name } }'
+}
+git ls-files >"$folder/files"
+printf '// as nowhere.hpp has it, and job.hpp\nint i;  // job/nowhere.cc, "elsewhere.cc"\n' >"$folder/named.cc"
+equal "a comment that names a file which is gone is seen" "$(vanished "$folder/named.cc" | sed 's/.*: //' | tr '\n' ' ')" "nowhere.hpp job/nowhere.cc "
+mapfile -t all_sources < <(git ls-files '*.cc' '*.hpp' '*.S' '*.pml')
+nothing "files that comments name are there" "$(vanished "${all_sources[@]}")"
+# A room's pages are the way in: a header that they do not name is found by chance.
+unnamed() { while read -r header; do grep -qF "$header" "${header%/*}"/*.md || echo "$header"; done; }
+equal "a header that no page of its room names is seen" "$(echo libcore/base/nowhere.hpp | unnamed)" libcore/base/nowhere.hpp
+nothing "each header of a room is named by a page of the room" "$(git ls-files 'libcore/*/*.hpp' | grep -v '^libcore/include/' | unnamed)"
 links() { for page in "$@"; do grep -oE '\]\([^)]*\)' "$page" | sed -E 's/^\]\(//; s/\)$//; s/#.*//' | grep -v '^https\?:' | sed "s|^|$page:$(dirname "$page")/|"; done; }
 printf '[x](nowhere.md)\n' >"$folder/linked.md"
 links "$folder/linked.md" | absent | grep -q . || not_ok "a link that leads nowhere is not noticed"

@@ -80,7 +80,7 @@ void serve_until(const std::atomic<int>& sign, std::chrono::milliseconds at_most
 
 // One worker runs the future's task, another takes x from it, and the root leaves readers of the future for the one
 // that waits for x. Under child_rtc that one would take a reader, and bury the very task that the reader waits for.
-// Taking out the rule of sched_child_rtc.hpp makes this test hang.
+// Taking out the rule of libcore/sched/child_rtc.hpp makes this test hang.
 std::uint64_t readers_and_a_slow_future(signs* shown) {
   using namespace std::chrono_literals;
   constexpr std::uint32_t readers = 20;

@@ -15,9 +15,11 @@
 //       invariant 1, itail == stail).
 //   Q3  A task is in one place: the ring, the overflow, the hands of the rank that executes it, or a thief's ring.
 //
-// The paper's owner keeps half of its tasks to itself, and a long task hides them from thieves that
-// have nothing. This owner keeps what it can execute in `private_ns`, by the time that tasks have taken so far; and
-// what it keeps while a task takes longer all the same, its attendant shares (attendant.hpp).
+// tests/models/queue.pml checks them, with each load of the owner's as a step of its own.
+//
+// The paper's owner keeps half of its tasks to itself, and a long task hides them from thieves that have nothing. This
+// owner keeps what it can execute in `private_ns`, by the time that tasks have taken so far; and what it keeps while a
+// task takes longer all the same, its attendant shares (attendant.hpp).
 //
 // What the ring has no place for waits in ordinary memory, the newest last, until there is.
 #pragma once

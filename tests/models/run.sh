@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# lane: beside, 21 s
+# lane: beside, 22 s
 # Checks each Promela model with Spin over all interleavings; and, so that a model that proves nothing is noticed, a mutant of each,
 # in which one step of the protocol is left out, which must fail. Two are checked at a time. The mutants are for a soak: what
 # they check is the models. So are those with more than ten million states.
@@ -69,6 +69,11 @@ later expect_wrong record_look-in-memory-as-it-was "$m/record_look.pml" 's/^  se
 later expect_wrong record_look-with-the-head-as-it-was "$m/record_look.pml" 's/^  head = CHILD;$//'
 later expect_wrong record_look-believes-the-head-alone "$m/record_look.pml" 's/^#define WRITTEN .*/#define WRITTEN (h >= RESULT)/'
 later expect_wrong record_look-done-before-the-value "$m/record_look.pml" 's/^  written_in_any_order(parts);$/  word = 1; written_in_any_order(parts);/;s/^  word = 1$/  skip/'
+later expect_right queue "$m/queue.pml"
+later expect_wrong queue-claims-before-copies "$m/queue.pml" '/has_room: what is copied/{h;d};/has_room: what is claimed/G'
+later expect_wrong queue-room-without-copies "$m/queue.pml" 's/:: seen == tail -> reused = seen/:: true -> reused = tail/'
+later expect_wrong queue-split-by-a-store "$m/queue.pml" 's/:: claims == k \&\& count == n -> claims = 0/:: true -> claims = 0/'
+later expect_wrong queue-told-before-the-copy "$m/queue.pml" 's/^            copied++;.*$//;s/^            task = place/            copied++; task = place/'
 later expect_right termination "$m/termination.pml"
 later expect_wrong termination-forgets-steals "$m/termination.pml" 's/void_ = (claimed\[me\] != counted) ||/void_ = false ||/'
 later expect_wrong termination-forgets-its-children "$m/termination.pml" 's/ || IS_VOID(2 \* me + 1) || IS_VOID(2 \* me + 2);/;/'

@@ -16,9 +16,9 @@ SONAME  := libtobi.so.$(firstword $(subst ., ,$(VERSION)))
 
 # Line tables say where a program was; the values of variables, mostly gone at -O3, would cost a fifth of the time to compile.
 mode_release := -O3 -g1
-mode_debug   := -O0 -g3
-mode_asan    := -O0 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-mode_tsan    := -O1 -g1 -fsanitize=thread -Wno-error=tsan
+mode_debug   := -O0 -g3 -DTOBI_INVARIANTS
+mode_asan    := -O0 -g1 -DTOBI_INVARIANTS -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+mode_tsan    := -O1 -g1 -DTOBI_INVARIANTS -fsanitize=thread -Wno-error=tsan
 ifndef mode_$(MODE)
 $(error MODE=$(MODE) is not one of release, debug, asan (with undefined behaviour), tsan)
 endif

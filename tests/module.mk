@@ -77,7 +77,7 @@ perf-tests: $(perf_test_programs)
 plain-tests: $(plain_programs)
 thread-tests: $(thread_programs)
 list-tests:
-	@printf '%s\n' $(if $(filter asan,$(MODE)),$(plain_programs),$(if $(filter tsan,$(MODE)),$(thread_programs),$(test_programs)))
+	@printf '%s\n' $(if $(filter asan debug,$(MODE)),$(plain_programs),$(if $(filter tsan,$(MODE)),$(thread_programs),$(test_programs)))
 
 # A shell in the guest in which verbs programs run without RDMA hardware (see tests/softroce/guest).
 softroce-shell:

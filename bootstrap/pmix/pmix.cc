@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "bootstrap/futex.hpp"
+#include "bootstrap/other_threads.hpp"
 #include "bootstrap/pmix/event.hpp"
 #include "bootstrap/pmix/library.hpp"
 #include "bootstrap/rounds.hpp"

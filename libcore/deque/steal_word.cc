@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "arch/heavy_fence.hpp"
+#include "libcore/base/invariants.hpp"
 #include "libcore/trace/trace.hpp"
 
 namespace tobi::deque {
@@ -198,6 +199,7 @@ void steal_word::serve(server who) noexcept {
     if (far && far_first_ != 0) --far_first_;
   }
   draw_line();
+  base::expect_valid(*this);
 }
 
 // I3: the next slot's former entry, index - ring, may still be on its way to its thief. Then the thief rings again.
@@ -273,6 +275,7 @@ bool steal_word::take_back(std::uintptr_t sp) noexcept {
   const auto* frame = reinterpret_cast<const arch::saved_frame*>(sp);
   if (frame->record != 0) records_.drop_record(frame->record);
   pop_shown(split_ - 1);
+  base::expect_valid(*this);
   return true;
 }
 
@@ -280,6 +283,7 @@ void steal_word::put_back(std::size_t depth, std::span<const std::uintptr_t> ent
   slots_.put_back(depth, entries);
   split_ = slots_.first();
   draw_line();
+  base::expect_valid(*this);
 }
 
 // Its record stays: the child completes to it, elsewhere.
@@ -300,6 +304,7 @@ std::uintptr_t steal_word::take_older() noexcept {
     if (!change_word(far ? far_ : near_, seen, window_word::unpack(seen).reclaimed())) continue;
     slow_from_ = no_address;
     pop_shown(far ? of_far : of_near);
+    base::expect_valid(*this);
     return *hot_.bottom;
   }
 }
@@ -323,6 +328,36 @@ bool steal_word::quiet() const noexcept {
     return true;
   };
   return is_quiet(far_) && (!near_apart_ || is_quiet(near_));
+}
+
+bool steal_word::is_valid(const face& in) const noexcept {
+  const window_word w = window_word::unpack(load_word(in));
+  if (!base::holds("I1: at most `ring` entries are shown", w.size() <= ring)) return false;
+  const std::uintptr_t* below = nullptr;
+  for (std::uint64_t i = 0; i < w.size(); ++i) {
+    const std::uint64_t index = (w.top + i) & index_mask;
+    const std::uintptr_t* const entry = in.entry[index % ring];
+    if (!base::holds("I6: what is shown later is younger, and all of it older than what is private",
+                     entry > below && entry < split_)) {
+      return false;
+    }
+    below = entry;
+    const window_entry says = window_entry::unpack(atomic(in.slot[index % ring].entry).load(std::memory_order_relaxed));
+    if (!base::holds("I2: a slot says which entry it holds, and where its frames begin",
+                     says.fits(index, stack_bytes_) && says.offset == stack_high_ - *entry)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool steal_word::is_valid() const noexcept {
+  // The owner lowers `bottom` before it compares with the line: an attendant may see it one too low.
+  return base::holds("the private entries lie behind the others", bottom() + 1 >= split_ && split_ >= slots_.first()) &&
+         base::holds(
+             "I5: the line is not above the oldest private frame's parent",
+             std::atomic_ref(hot_.split_sp).load(std::memory_order_relaxed) <= std::min(split_[-1], slow_from_)) &&
+         is_valid(far_) && (!near_apart_ || is_valid(near_));
 }
 
 std::uint64_t steal_word::claimed() noexcept {

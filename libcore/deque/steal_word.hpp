@@ -104,6 +104,9 @@ class steal_word final : public deque {
   trace::steal_result steal(int victim, trace::stolen& got) override;
   [[nodiscard]] sight glance(int victim) override;
 
+  /// What of I1, I2, I5 and I6 the owner can see, or the attendant in its place, between two of their calls.
+  [[nodiscard]] bool is_valid() const noexcept;
+
  private:
   // A window as its owner sees it.
   struct face {
@@ -121,6 +124,7 @@ class steal_word final : public deque {
   bool change_word(const face& in, std::uint64_t& seen, window_word wanted) noexcept;
   [[nodiscard]] bool acknowledged(const face& in, std::uint64_t index) const noexcept;
   [[nodiscard]] bool has_room(const face& in) const noexcept;
+  [[nodiscard]] bool is_valid(const face& in) const noexcept;
   void show(face& in, std::uintptr_t* entry) noexcept;
   bool publish_one(face& in) noexcept;
   bool move_far() noexcept;

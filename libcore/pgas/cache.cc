@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "libcore/base/invariants.hpp"
 #include "libcore/base/log.hpp"
 
 namespace tobi::pgas {
@@ -331,6 +332,7 @@ void cache::write_back() {
     return s.dirty.empty();
   });
   settle();
+  base::expect_valid(*this);
 }
 
 void cache::checkin_slot(std::uintptr_t at, std::size_t bytes, access how) {
@@ -402,6 +404,7 @@ void cache::forget(std::uint64_t offset, std::uint64_t bytes, bool gone) {
     }
   }
   if (gone) parts_.addresses->unmap(reinterpret_cast<std::byte*>(base_ + offset), bytes);
+  base::expect_valid(*this);
 }
 
 void cache::send_home(std::uint64_t offset, std::uint64_t bytes) {
@@ -426,6 +429,35 @@ void cache::send_home(std::uint64_t offset, std::uint64_t bytes) {
     s.valid.remove(gone);
   }
   settle();
+  base::expect_valid(*this);
+}
+
+bool cache::is_valid() const noexcept {
+  const auto listed = [](const std::vector<std::uint32_t>& list, std::uint32_t id) {
+    return std::count(list.begin(), list.end(), id);
+  };
+  for (std::uint32_t id = first_slot; id < slots_.size(); ++id) {
+    const slot& s = slots_[id];
+    const bool under_way = (s.state & (fetching | storing)) != 0;
+    if (s.block == no_block) {
+      if (!base::holds("C2: a slot without a block has no references", s.references == 0 && !under_way)) return false;
+      continue;
+    }
+    const bool dirty_is_valid =
+        std::all_of(s.dirty.begin(), s.dirty.end(), [&s](const interval& part) { return s.valid.contains(part); });
+    if (!base::holds("C1: the table names the slot of each block", table_[s.block] == id) ||
+        !base::holds("C2: a slot with references is mapped where its block is",
+                     s.references == 0 || ((s.state & is_mapped) != 0 && s.mapped_at == s.block)) ||
+        !base::holds("C3: dirty bytes are valid", dirty_is_valid) ||
+        !base::holds("C3: a slot with dirty bytes is listed once", listed(dirty_, id) == (s.dirty.empty() ? 0 : 1)) ||
+        !base::holds("C4: no slot is of a generation that has not begun", s.generation <= generation_) ||
+        !base::holds("C5: what is under way is listed",
+                     listed(fetching_, id) == ((s.state & fetching) != 0 ? 1 : 0) &&
+                         listed(storing_, id) == ((s.state & storing) != 0 ? 1 : 0))) {
+      return false;
+    }
+  }
+  return true;
 }
 
 void cache::unmatched(std::uintptr_t at, std::size_t bytes, access how) const {

@@ -2,10 +2,14 @@
 // Checkout and checkin (SC'23, figure 4): blocks of the view are homes that this worker can address, mapped, or copies
 // in its cache, fetched.
 //
-// Invariants. A slot with references keeps its block and its mapping. The dirty bytes of a cache block are among its
-// valid ones, and never fetched over. Valid bytes count only in the generation in which they were found valid: an
-// acquire begins a new one, in constant time, and a block that is met again keeps its dirty bytes alone. What is under
-// way (a fetch, or a write-through) is marked on the block, whose next use waits for it.
+// Invariants, of each block that has a slot:
+//   C1  The table names the slot of the block, and no other slot has it.
+//   C2  A slot with references keeps its block and its mapping.
+//   C3  The dirty bytes of a cache block are among its valid ones, and never fetched over. A slot with dirty bytes is in
+//       the list of them, once.
+//   C4  Valid bytes count only in the generation in which they were found valid: an acquire begins a new one, in
+//       constant time, and a block that is met again keeps its dirty bytes alone.
+//   C5  What is under way (a fetch, or a write-through) is marked on the block, whose next use waits for it.
 #pragma once
 
 #include <cstddef>
@@ -129,6 +133,9 @@ class cache {
 
   [[nodiscard]] const held_checkouts& held() const noexcept { return held_; }
   [[nodiscard]] cache_counts& counts() noexcept { return counts_; }
+
+  /// What of C1 to C5 can be seen between two calls, by a walk over all slots.
+  [[nodiscard]] bool is_valid() const noexcept;
 
  private:
   // What the table says of a block that has no slot.

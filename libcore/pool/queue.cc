@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "libcore/base/invariants.hpp"
+
 namespace tobi::pool {
 
 queue::queue(net::fabric& net, collection_words& words, std::size_t task_bytes, std::uint64_t capacity,
@@ -19,6 +21,19 @@ queue::queue(net::fabric& net, collection_words& words, std::size_t task_bytes, 
 // Acquire: what a thief has copied, it has copied before it said so; see has_room().
 shared_part queue::part() const noexcept {
   return shared_part::unpack(std::atomic_ref(words_.shared).load(std::memory_order_acquire));
+}
+
+bool queue::is_valid() const noexcept {
+  // As in has_room(): what is copied first. Thieves only claim and copy meanwhile.
+  const std::uint64_t copied = std::atomic_ref(words_.copied).load(std::memory_order_acquire);
+  const shared_part now = part();
+  return base::holds("Q1: the shared word ends at the split",
+                     now.count == split_ - base_ && (now.count == 0 || now.first == base_ % capacity_)) &&
+         base::holds("the tail is not beyond the split, nor that beyond the head",
+                     base_ + now.claimed() <= split_ && split_ <= head_) &&
+         base::holds("Q2: no more is copied than was claimed", copied <= base_ + now.claimed()) &&
+         base::holds("Q2: what is used again was copied, and all that is here has a place",
+                     reused_ <= copied && head_ - reused_ <= capacity_);
 }
 
 bool queue::has_room(std::uint64_t count) noexcept {
@@ -71,6 +86,7 @@ void queue::share() {
   if (head_ == split_ || thieves_ == thieves::none) return;
   move_split(head_);
   tell();
+  base::expect_valid(*this);
 }
 
 void queue::add(const void* task) {
@@ -93,6 +109,7 @@ void queue::added(std::uint64_t count) {
 void queue::offer(std::uint64_t kept) {
   if (thieves_ != thieves::none && head_ - split_ > kept && part().left() == 0) move_split(head_ - kept);
   tell();
+  base::expect_valid(*this);
 }
 
 // The newest first: the rest stays in order.
@@ -110,6 +127,7 @@ bool queue::take_back() {
   if (left == 0) return false;
   const std::uint64_t count = std::min(std::max<std::uint64_t>(may_keep(), 1), (left + 1) / 2);
   const std::uint64_t tail = move_split(split_ - count);
+  base::expect_valid(*this);
   return head_ != split_ && head_ > tail;
 }
 
@@ -141,6 +159,7 @@ queue::portion queue::give(std::uint64_t most) {
   base_ += count;
   std::atomic_ref(words_.shared)
       .store(shared_part{0, now.count - count, (now.first + count) % capacity_}.pack(), std::memory_order_relaxed);
+  base::expect_valid(*this);
   return {now.first, count};
 }
 
@@ -154,6 +173,7 @@ void queue::drop() {
   head_ = move_split(0);
   overflow_.clear();
   tell();
+  base::expect_valid(*this);
 }
 
 }  // namespace tobi::pool

@@ -89,6 +89,9 @@ class queue {
   /// Whether there is no task here. Exact where take() has just found nothing.
   [[nodiscard]] bool empty() const noexcept { return head_ == split_ && part().left() == 0 && overflow_.empty(); }
 
+  /// What of Q1 and Q2 the owner can see, or the attendant in its place, between two of their calls.
+  [[nodiscard]] bool is_valid() const noexcept;
+
   [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] std::size_t task_bytes() const noexcept { return task_bytes_; }
 

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstddef>
 
+#include "libcore/base/invariants.hpp"
+
 namespace tobi::pool {
 
 using transports::op;
@@ -50,6 +52,16 @@ void termination::begin(std::uint64_t claimed) noexcept {
   ++processed_;
 }
 
+// A child sends its token of a wave when the wave has begun, and the root begins the next when it has all tokens. So a
+// child is in this rank's wave, or has not sent anything in it; a parent may have gone on by one.
+bool termination::is_valid() const noexcept {
+  for (std::size_t c = 0; c < children_.size(); ++c) {
+    const std::uint64_t theirs = wave_of(load(own_.up[c]));
+    if (!base::holds("a child's token is of this wave at most", theirs <= wave_)) return false;
+  }
+  return base::holds("a parent is ahead by one wave at most", wave_of(load(own_.down)) <= wave_ + 1);
+}
+
 bool termination::passive(std::uint64_t claimed) {
   if (!sent_) {
     bool is_void = claimed != counted_;
@@ -67,6 +79,7 @@ bool termination::passive(std::uint64_t claimed) {
     }
     sent_ = true;
     tell(parent_, offsetof(collection_words, up) + seat_ * sizeof(std::uint64_t), token(wave_, is_void));
+    base::expect_valid(*this);
     return false;
   }
   const std::uint64_t from_above = load(own_.down);

@@ -43,6 +43,8 @@ class termination {
   [[nodiscard]] bool abandoned();
 
   [[nodiscard]] std::uint64_t waves() const noexcept { return waves_; }
+  /// Whether no token is of a wave that cannot have begun, and no neighbour's word is of a later process().
+  [[nodiscard]] bool is_valid() const noexcept;
 
  private:
   void tell(int rank, std::uint64_t offset, std::uint64_t word);

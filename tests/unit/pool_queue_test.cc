@@ -117,4 +117,25 @@ TEST(queue_of_a_collection, keeps_a_place_that_is_claimed_and_not_copied) {
   munmap(at, pages * page_bytes);
 }
 
+TEST(queue_of_a_collection, sees_where_an_invariant_is_broken) {
+  constexpr std::size_t bytes = std::size_t{1} << 16;
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(at, MAP_FAILED);
+  region = static_cast<std::byte*>(at);
+  words = new (region) pool::collection_words{};
+  memory_transport over;
+  net::fabric fabric(over, 0, 2, region, bytes, [](int) { return net::peer_keys{}; });
+  pool::queue queue(fabric, *words, sizeof(std::uint64_t), capacity, pool::queue::thieves::one_sided);
+  queue.took(1'000'000);
+  for (const std::uint64_t task : {10, 11}) queue.add(&task);
+  EXPECT_TRUE(queue.is_valid());
+  words->copied = 1;
+  EXPECT_FALSE(queue.is_valid()) << "more was copied than claimed";
+  (void)claim_one();
+  EXPECT_TRUE(queue.is_valid());
+  words->shared = pool::shared_part{0, capacity + 1, 0}.pack();
+  EXPECT_FALSE(queue.is_valid()) << "more is offered than there is";
+  munmap(at, bytes);
+}
+
 }  // namespace

@@ -176,4 +176,27 @@ TEST_P(stopped_behind_its_claim, its_entry_stays_until_it_has_copied_it) {
 INSTANTIATE_TEST_SUITE_P(at, stopped_behind_its_claim, testing::Values(slot, frames),
                          [](const auto& at) { return at.param == slot ? "the_slot" : "the_frames"; });
 
+TEST_F(steal_word_stopped, an_invariant_that_is_broken_is_seen) {
+  for (std::uint64_t n = 0; n < 2; ++n) me_->fork(n);
+  const deque::steal_word& owned = workers_[0]->deque;
+  deque::steal_window& window = places_[0].heap->window;
+  const std::uint64_t word = window.word;
+  const auto shown = deque::window_word::unpack(word);
+  ASSERT_EQ(shown.size(), 2u);
+  EXPECT_TRUE(owned.is_valid());
+  window.word = deque::window_word{shown.tag, shown.top, shown.top + deque::ring + 1}.pack();
+  EXPECT_FALSE(owned.is_valid()) << "I1";
+  window.word = word;
+  std::uint64_t& entry = window.slot[shown.top % deque::ring].entry;
+  ++entry;
+  EXPECT_FALSE(owned.is_valid()) << "I2";
+  --entry;
+  EXPECT_TRUE(owned.is_valid());
+  ++places_[0].hot.split_sp;
+  EXPECT_FALSE(owned.is_valid()) << "I5";
+  --places_[0].hot.split_sp;
+  EXPECT_EQ(steals(1), 0u);
+  EXPECT_TRUE(owned.is_valid());
+}
+
 }  // namespace

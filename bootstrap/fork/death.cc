@@ -396,6 +396,7 @@ void end_job(int status) noexcept {
 
 int reap_finalized(int own_status) noexcept {
   int worst = 0;
+  bool is_said = false;
   for (std::uint32_t child = 1; child < page->size; ++child) {
     const pid_t pid = page->members()[child].pid.load(std::memory_order_acquire);
     int how = 0;
@@ -403,15 +404,13 @@ int reap_finalized(int own_status) noexcept {
     }
     const bool is_killed = WIFSIGNALED(how);
     const int status = WIFEXITED(how) ? WEXITSTATUS(how) : is_killed ? 128 + WTERMSIG(how) : 0;
-    if (status == 0 || worst != 0) continue;
-    worst = status;
-    if (is_killed) {
-      if (WTERMSIG(how) != SIGPIPE || !is_reader_gone()) {
-        (rank_killed(child, WTERMSIG(how)) << " after the job's end.\n").write_to(STDERR_FILENO);
-      }
-    } else if (status != own_status) {
-      (rank_and_status(child, " ended", status) << ".\n").write_to(STDERR_FILENO);
-    }
+    if (status == 0) continue;
+    if (worst == 0) worst = status;
+    const bool is_quiet = is_killed ? WTERMSIG(how) == SIGPIPE && is_reader_gone() : status == own_status;
+    if (is_quiet || std::exchange(is_said, true)) continue;
+    (is_killed ? rank_killed(child, WTERMSIG(how)) << " after the job's end.\n"
+               : rank_and_status(child, " ended", status) << ".\n")
+        .write_to(STDERR_FILENO);
   }
   base::remove_files(page->files(), page->all_files());
   return worst;

@@ -37,8 +37,8 @@ bool claim_report() noexcept;
 void block_signals(bool block) noexcept;
 /// Ends the job from any rank, with STATUS.
 [[noreturn]] void end_job(int status) noexcept;
-/// The head, at exit with OWN_STATUS: waits for the children. Returns the status of the first one that failed, or 0,
-/// and says so unless it is the head's own: a program that returns 3 does so on every rank.
+/// The head, at exit with OWN_STATUS: waits for the children. Returns the status of the first one that failed, or 0.
+/// Names the first one that has ended otherwise than the head: a program that returns 3 does so on every rank.
 int reap_finalized(int own_status) noexcept;
 /// The head: kills and reaps all children, and removes what they and it would leave behind: the job ends.
 void kill_children() noexcept;

@@ -283,9 +283,9 @@ std::unique_ptr<bootstrap> fork_workers(plan given, std::unique_ptr<exchange> la
   const int workers = spread.workers(spread.self);
   job_page& page = make_page(spread);
   page.members()[0].pid.store(getpid(), std::memory_order_relaxed);
+  // This may be before main, where the runtime is a global variable.
+  static const std::ios_base::Init streams_are_there;
   // Or each worker would print what is waiting.
-  static const std::ios_base::Init
-      streams_are_there;  // this may be before main, where the runtime is a global variable
   std::fflush(nullptr);
   for (std::ostream* buffered : {&std::cout, &std::clog}) buffered->flush();
   for (std::wostream* buffered : {&std::wcout, &std::wclog}) buffered->flush();

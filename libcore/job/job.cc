@@ -358,11 +358,6 @@ void job::root_ended(const void* result, std::uint64_t bytes, std::uint64_t fail
 
 void job::run(const detail::root& what, void* result) {
   enter(call::run);
-  if (!segment_.has_file()) {
-    base::fatal(
-        "the program has closed the descriptor of the runtime's memory: it may close only its own, or all of them "
-        "before tobi::runtime is made.");
-  }
   compare_code(reinterpret_cast<const void*>(what.body));
   // What this worker has written outside of tasks, the root may read.
   if (global_->memory()->shared()) coherent_barrier();

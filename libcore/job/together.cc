@@ -44,6 +44,11 @@ void job::enter(call which) {
                                      : name + " was called inside a task; it is for all ranks, outside of tobi::run.",
                 base::exit_usage);
   }
+  if (which != call::end && !segment_.has_file()) {
+    base::fatal(
+        "the program has closed the descriptor of the runtime's memory: it may close only its own, or all of them "
+        "before tobi::runtime is made.");
+  }
   together_->enter(which);
 }
 

@@ -43,7 +43,7 @@ class termination {
   [[nodiscard]] bool abandoned();
 
   [[nodiscard]] std::uint64_t waves() const noexcept { return waves_; }
-  /// Whether no token is of a wave that cannot have begun, and no neighbour's word is of a later process().
+  /// Whether no token is of a wave that cannot have begun.
   [[nodiscard]] bool is_valid() const noexcept;
 
  private:

@@ -23,4 +23,7 @@ in_network : env TOBI_WORKERS=2 "$bench" fib --n 20
 all "where nothing needs one: a job" '[ $status -eq 0 ]' 'says 6765' silent
 in_network : "$BIN/tobi-info"
 all "tobi-info does not offer what reaches nothing" '[ $status -eq 0 ]' '! grep -q "tcp;ofi_rxm.*atomics" "$out"'
+run FI_PROVIDER=sockets TOBI_TRANSPORT=ofi TOBI_WORKERS=2 "$bench" fib --n 20
+all "where the site leaves no provider that is taken by itself, FI_PROVIDER is named, and no network" '[ $status -eq 2 ]' \
+  '! complains loopback' 'complains "FI_PROVIDER=sockets"'
 finish

@@ -55,12 +55,15 @@ int main(int argc, char** argv) {
     while (how == "write" && rank == 1) std::puts("line");
   }
   if (how == "signal" && rank == 1) std::raise(std::atoi(argv[2]));
+  if (how == "last") return rank == 2 ? 5 : 3;
   return how == "rank" ? rank : how == "all" ? 3 : 0;
 }
 END
 $CXX -std=c++20 -Ilibcore/include "$folder/ends.cc" -o "$folder/ends" "$OUT/lib/libtobi.a" -lhwloc -lpthread -ldl >"$out" 2>&1; verdict $? "the program builds"
 export TOBI_WORKERS=2
 run "$folder/ends" all; all "main returns 3 everywhere: the job's status, and no word" '[ $status -eq 3 ]' silent
+run TOBI_WORKERS=3 "$folder/ends" last; all "all but one return 3: the job's status, and that one is named" '[ $status -eq 3 ]' \
+  '[ "$(wc -l <"$err")" -eq 1 ]' 'complains "^tobi: rank 2 on .* ended with status 5\.$"'
 run "$folder/ends" rank; all "a rank alone returns 1: the job's status, and it is named" '[ $status -eq 1 ]' 'complains "^tobi: rank 1 on .* ended with status 1\.$"'
 run "$folder/ends" signal 9; all "a worker killed after the job's end is named, with its signal" '[ $status -eq 137 ]' \
   'complains "^tobi: rank 1 on .* was killed by signal 9 (SIGKILL) after the job.s end\.$"'

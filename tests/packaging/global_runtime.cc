@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A runtime that is a global variable: it is there before main, and goes when the program's other globals have gone.
 #include <cstdio>
-#include <string>
 #include <tobi/tobi.hpp>
 
 namespace {

@@ -107,6 +107,9 @@ const fi_info* with_most_data(const fi_info* i) {
   return most;
 }
 
+// Whether I may be taken at all: of some providers, only where one is NAMED.
+bool may_be_taken(const fi_info& i, std::string_view named) { return !named.empty() || automatic(i); }
+
 // What reaches farthest, and of that the first: libfabric's order is that of preference. A provider that was NAMED is
 // taken by that name if it serves itself, else with the layer that libfabric puts above it (tcp as tcp;ofi_rxm).
 const fi_info* best(const fi_info* list, std::string_view named, std::string_view domain) {
@@ -115,7 +118,7 @@ const fi_info* best(const fi_info* list, std::string_view named, std::string_vie
   bool exact = false;
   for (const fi_info* i = list; i != nullptr && !exact; i = i->next) exact = named == i->fabric_attr->prov_name;
   for (const fi_info* i = list; i != nullptr; i = i->next) {
-    if (named.empty() && !automatic(*i)) continue;
+    if (!may_be_taken(*i, named)) continue;
     if (exact && named != i->fabric_attr->prov_name) continue;
     if (!domain.empty() && domain != i->domain_attr->name) continue;
     if (const reach r = reach_of(*i); r > of_widest) {
@@ -137,6 +140,12 @@ info_list endpoint_of(const std::string& name, const std::string& domain, std::u
     return info_list(libfabric().dupinfo(found));
   }
   return nullptr;
+}
+
+template <class Is>
+bool any_of(const fi_info* list, Is is) {
+  while (list != nullptr && !is(*list)) list = list->next;
+  return list != nullptr;
 }
 
 std::string names(const fi_info* list, const char* (*of)(const fi_info&)) {
@@ -205,17 +214,25 @@ choice choose_provider(const context& where) {
   if (found == nullptr) {
     std::string ignored;
     const info_list all = ask(rma, "", ignored);
-    if (list != nullptr) {
+    const auto is_cut_off = [&wanted](const fi_info& i) {
+      return may_be_taken(i, wanted) && reach_of(i) == reach::nothing;
+    };
+    if (any_of(list.get(), is_cut_off)) {
       c.error =
           "libfabric's providers have no address here that can be reached: the loopback interface is down, and "
           "there is no other (ip link set lo up, or TOBI_TRANSPORT=shm)";
       return c;
     }
-    c.error = wanted.empty()
-                  ? "libfabric offers no provider with reliable datagram endpoints and RMA (" + why + ")"
-                  : "libfabric has no provider \"" + wanted + "\" that can serve (" + why + room_for(wanted) +
-                        "); TOBI_OFI_PROVIDER may be one of " +
-                        names(all.get(), [](const fi_info& i) -> const char* { return i.fabric_attr->prov_name; });
+    const std::string others =
+        "; TOBI_OFI_PROVIDER may be one of " +
+        names(all.get(), [](const fi_info& i) -> const char* { return i.fabric_attr->prov_name; });
+    if (!wanted.empty()) {
+      c.error = "libfabric has no provider \"" + wanted + "\" that can serve (" + why + room_for(wanted) + ")" + others;
+    } else if (list != nullptr) {
+      c.error = "libfabric offers no provider that is taken unless it is named" + others;
+    } else {
+      c.error = "libfabric offers no provider with reliable datagram endpoints and RMA (" + why + ")";
+    }
     // Of the site, and it may name what is not to be had.
     if (const char* filter = std::getenv("FI_PROVIDER"); filter != nullptr && *filter != '\0') {
       c.error += "; FI_PROVIDER=" + std::string(filter) + " chooses what it offers";

@@ -85,6 +85,7 @@ void view::map(std::byte* at, std::size_t bytes, int fd, std::uint64_t offset, b
   if (mmap(at, bytes, PROT_READ | PROT_WRITE, how, fd, static_cast<off_t>(offset)) == MAP_FAILED) {
     cannot_map("map", bytes);
   }
+  madvise(at, bytes, MADV_DONTDUMP);  // as the heap is that it shows; what is mapped again takes it from there
 }
 
 void view::map_again(std::byte* at, std::size_t bytes, const std::byte* from) {

@@ -36,7 +36,8 @@ class view {
     return static_cast<std::size_t>(static_cast<const std::byte*>(address) - base_) < bytes_;
   }
 
-  /// Maps BYTES of the memory file FD from OFFSET on at AT. Pages that exist are entered at once where PRESENT.
+  /// Maps BYTES of the memory file FD from OFFSET on at AT. Pages that exist are entered at once where PRESENT. Core
+  /// files do not have it: they would touch each page of it, also those that nobody has.
   void map(std::byte* at, std::size_t bytes, int fd, std::uint64_t offset, bool present);
   /// Maps at AT the same memory that is mapped, shared, at FROM: that of a peer, whose file is not known here. Only
   /// where maps_again() says that the system can.

@@ -2,9 +2,9 @@
 // How the ranks of a job meet outside of the fabric, while a transport measures itself (transport::measure).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <span>
 #include <string>
@@ -23,7 +23,7 @@ class meeting {
   virtual void wait(const std::function<void()>& move) = 0;
   /// What RANK has given; everybody gives something. Sleeps.
   [[nodiscard]] virtual std::vector<std::byte> swap(std::span<const std::byte> mine, int rank) = 0;
-  /// The bits that are set in everybody's word. Sleeps.
+  /// The bits, of eight, that are set in everybody's word. Sleeps.
   [[nodiscard]] virtual std::uint32_t common(std::uint32_t mine) = 0;
 };
 
@@ -46,22 +46,17 @@ class meeting_over final : public meeting {
     through_.fence();
     return through_.get(rank, key);
   }
-  // Rank 0 asks everybody and everybody asks rank 0: one value each, not all of them for all.
+  // A bit that is set in all words is the least of them. No rank reads the word of every other one.
   [[nodiscard]] std::uint32_t common(std::uint32_t mine) override {
-    const std::string key = "met" + std::to_string(met_++);
-    through_.put(key, std::as_bytes(std::span(&mine, 1)));
-    through_.fence();
-    for (int r = 0; rank() == 0 && r < size(); ++r) mine &= word(through_.get(r, key));
-    return word(swap(std::as_bytes(std::span(&mine, 1)), 0));
+    std::array<std::uint64_t, 8> bits{};
+    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = mine >> i & 1;
+    through_.least(bits);
+    std::uint32_t all = 0;
+    for (std::size_t i = 0; i < bits.size(); ++i) all |= static_cast<std::uint32_t>(bits[i] << i);
+    return all;
   }
 
  private:
-  static std::uint32_t word(const std::vector<std::byte>& bytes) noexcept {
-    std::uint32_t value = 0;
-    std::memcpy(&value, bytes.data(), sizeof value);
-    return value;
-  }
-
   Bootstrap& through_;
   int met_ = 0;
 };

@@ -25,8 +25,10 @@ struct loaded_object {
   std::string_view path;           // "" for the program
   std::string_view soname;         // "" without one
   std::vector<const char*> needs;  // names of libraries, as linked
+  ElfW(Addr) at = 0;
   bool is_ours = false;
-  bool came = false;
+  bool names_us = false;
+  bool found = false;  // by find()
 };
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -35,6 +37,7 @@ int add_loaded(dl_phdr_info* info, std::size_t, void* to) {
   static const char inside = 0;
   loaded_object found;
   found.path = info->dlpi_name;
+  found.at = info->dlpi_addr;
   const ElfW(Dyn)* dynamic = nullptr;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info->dlpi_phdr[i];
@@ -55,36 +58,67 @@ int add_loaded(dl_phdr_info* info, std::size_t, void* to) {
   if (names != nullptr) {
     each(DT_SONAME, [&](auto at) { found.soname = names + at; });
     each(DT_NEEDED, [&](auto at) { found.needs.push_back(names + at); });
+    // The names of the libraries that it needs and of the symbols that it has or wants.
+    each(DT_STRSZ,
+         [&](auto bytes) { found.names_us = std::string_view(names, bytes).find("tobi") != std::string_view::npos; });
   }
   static_cast<std::vector<loaded_object>*>(to)->push_back(std::move(found));
   return 0;
 }
 
-// As the loader does: a library is found by its own name, or by that of its file.
-void come(std::vector<loaded_object>& all, std::string_view name) {
+// An object and what it needs. As the loader does: a library is found by its own name, or by that of its file.
+void find(std::vector<loaded_object>& all, std::string_view name);
+
+void find_needed(std::vector<loaded_object>& all, const loaded_object& by) {
+  for (const char* needed : by.needs) find(all, needed);
+}
+
+void find(std::vector<loaded_object>& all, std::string_view name) {
   for (loaded_object& o : all) {
-    if (o.path.empty() || o.came || (o.soname != last_part(name) && last_part(o.path) != last_part(name))) continue;
-    o.came = true;
-    for (const char* needed : o.needs) come(all, needed);
+    if (o.path.empty() || o.found || (o.soname != last_part(name) && last_part(o.path) != last_part(name))) continue;
+    o.found = true;
+    find_needed(all, o);
     return;
   }
+}
+
+// All that are loaded; found are those that came with the program.
+std::vector<loaded_object> loaded_now() {
+  std::vector<loaded_object> all;  // the program first
+  dl_iterate_phdr(add_loaded, &all);
+  if (all.empty()) return all;
+  all[0].found = true;
+  find_needed(all, all[0]);
+  if (const char* preloaded = std::getenv("LD_PRELOAD"); preloaded != nullptr) {
+    for (std::string_view rest = preloaded; !rest.empty();) {
+      const std::size_t end = std::min(rest.find_first_of(" :"), rest.size());
+      if (end != 0) find(all, rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return all;
 }
 
 }  // namespace
 
 bool came_with_program() {
-  std::vector<loaded_object> all;  // the program first
-  dl_iterate_phdr(add_loaded, &all);
-  if (all.empty() || all[0].is_ours) return true;
-  for (const char* needed : all[0].needs) come(all, needed);
-  if (const char* preloaded = std::getenv("LD_PRELOAD"); preloaded != nullptr) {
-    for (std::string_view rest = preloaded; !rest.empty();) {
-      const std::size_t end = std::min(rest.find_first_of(" :"), rest.size());
-      if (end != 0) come(all, rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
+  const std::vector<loaded_object> all = loaded_now();
+  return all.empty() ||
+         std::any_of(all.begin(), all.end(), [](const loaded_object& o) { return o.is_ours && o.found; });
+}
+
+std::vector<ElfW(Addr)> places_of_task_code() {
+  std::vector<loaded_object> all = loaded_now();
+  for (loaded_object& o : all) {
+    if (o.found || !(o.is_ours || o.names_us)) continue;
+    o.found = true;
+    find_needed(all, o);
   }
-  return std::any_of(all.begin(), all.end(), [](const loaded_object& o) { return o.is_ours && o.came; });
+  std::vector<ElfW(Addr)> places;
+  for (const loaded_object& o : all) {
+    if (o.found) places.push_back(o.at);
+  }
+  return places;
 }
 
 bool is_exe_the_program() {

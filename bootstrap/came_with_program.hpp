@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a constructor of this library may take for granted. Linked into the program it runs before main. In a plugin, or
-// in a module of an interpreter, it runs in the middle of a program that has read its input and opened its files.
+// What was loaded with the program, and what dlopen has brought.
+//
+// Linked into the program, a constructor of this library runs before main. In a plugin, or in a module of an
+// interpreter, it runs in the middle of a program that has read its input and opened its files.
 #pragma once
+
+#include <link.h>
+
+#include <vector>
 
 namespace tobi::bootstrap {
 
 /// Whether this code was loaded when the program was: it is the program's own, or of a library that the program, or
 /// LD_PRELOAD, needs. False: dlopen has brought it. Allocates; takes the loader's lock.
 [[nodiscard]] bool came_with_program();
+
+/// Where the objects lie (dlpi_addr) in which a task can have a frame, in the loader's order, the program first. They are
+/// those that came with the program, those opened since that name a symbol or a file of this library, and what these
+/// need. Others, such as the components of an MPI library, lie where they like. Takes the loader's lock.
+[[nodiscard]] std::vector<ElfW(Addr)> places_of_task_code();
 
 /// Whether /proc/self/exe is the program that runs here. Under valgrind it is valgrind.
 [[nodiscard]] bool is_exe_the_program();

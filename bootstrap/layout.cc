@@ -12,7 +12,9 @@
 #include <span>
 #include <sstream>
 #include <tuple>
+#include <utility>
 
+#include "bootstrap/came_with_program.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/base/plain_text.hpp"
 
@@ -65,13 +67,16 @@ std::string build_id_of(const dl_phdr_info& of) {
   return "";
 }
 
+struct with_task_code {
+  std::vector<ElfW(Addr)> places = places_of_task_code();
+  std::vector<layout::object> objects;
+};
+
 int add_object(dl_phdr_info* info, std::size_t, void* to) {
-  auto& objects = *static_cast<std::vector<layout::object>*>(to);
-  // The first one is the program, and has no name. The vdso is the kernel's: no task has a frame in it.
-  const bool is_program = objects.empty();
-  const std::string name = file_name(is_program ? program_path() : info->dlpi_name);
-  if (name.starts_with("linux-vdso") || name.starts_with("linux-gate")) return 0;
-  objects.push_back({name, build_id_of(*info), info->dlpi_addr});
+  auto& [places, objects] = *static_cast<with_task_code*>(to);
+  if (std::find(places.begin(), places.end(), info->dlpi_addr) == places.end()) return 0;
+  const bool is_program = objects.empty();  // the first one, which has no name
+  objects.push_back({file_name(is_program ? program_path() : info->dlpi_name), build_id_of(*info), info->dlpi_addr});
   return 0;
 }
 
@@ -87,8 +92,10 @@ std::string or_none(const std::string& id) { return id.empty() ? "no build id" :
 }  // namespace
 
 layout own_layout() {
+  with_task_code found;
+  dl_iterate_phdr(add_object, &found);
   layout l;
-  dl_iterate_phdr(add_object, &l.objects);
+  l.objects = std::move(found.objects);
   l.thread_pointer = reinterpret_cast<std::uint64_t>(__builtin_thread_pointer());
   l.page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   return l;
@@ -140,8 +147,14 @@ std::string difference(const layout& mine, const layout& theirs, const std::stri
   for (const layout::object& o : mine.objects) {
     const layout::object& t = &o == &program ? other : *find(libraries(theirs), o.name);
     if (t.address == o.address) continue;
+    // Libraries that came with the program lie together: where one is in its place, this one was opened later.
+    const bool later = std::ranges::any_of(libraries(mine), [&](const layout::object& l) {
+      return find(libraries(theirs), l.name)->address == l.address;
+    });
     return o.name + " is at address 0x" + hex(o.address) + " in " + my_name + " and at 0x" + hex(t.address) + " in " +
-           their_name + "; start all with the same libraries and limits (ulimit -s) on equal kernels.";
+           their_name +
+           (later ? "; open it (dlopen) before what the processes do differently, best at the start of main."
+                  : "; start all with the same libraries and limits (ulimit -s) on equal kernels.");
   }
   if (mine.thread_pointer != theirs.thread_pointer) {
     return "thread-local data is at address 0x" + hex(mine.thread_pointer) + " in " + my_name + " and at 0x" +

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
+#include "bootstrap/came_with_program.hpp"
 #include "bootstrap/layout.hpp"
 #include "libcore/base/digest.hpp"
 #include "libcore/base/settings.hpp"
@@ -24,16 +26,23 @@ void keep(char (&into)[size], std::string_view text) noexcept {
 }  // namespace
 
 early_code::early_code() {
+  struct found {
+    std::vector<ElfW(Addr)> places = bootstrap::places_of_task_code();
+    std::vector<range> ranges;
+  } all;
   const auto add = [](dl_phdr_info* object, std::size_t, void* to) {
+    auto& [places, ranges] = *static_cast<found*>(to);
+    if (std::find(places.begin(), places.end(), object->dlpi_addr) == places.end()) return 0;
     for (int i = 0; i < object->dlpi_phnum; ++i) {
       const ElfW(Phdr)& segment = object->dlpi_phdr[i];
       if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
       const std::uintptr_t from = object->dlpi_addr + segment.p_vaddr;
-      static_cast<std::vector<range>*>(to)->push_back({from, from + segment.p_memsz});
+      ranges.push_back({from, from + segment.p_memsz});
     }
     return 0;
   };
-  dl_iterate_phdr(add, &ranges_);
+  dl_iterate_phdr(add, &all);
+  ranges_ = std::move(all.ranges);
 }
 
 bool early_code::holds(const void* code) const noexcept {

@@ -94,6 +94,54 @@ for rank in 0 1 2; do
   [ $status = 2 ] && grep -q "root task is in late.so, which is at address .* on this rank and at .* on rank 0; .*before tobi::runtime" "$out"; verdict $? "one that lies elsewhere on rank $rank is refused by its name"
 done
 
+# --- a module that each process of a launcher opens before the runtime, at an address of its own ---
+# One that no task enters, as MPI's components are, may lie anywhere; one that names Tobiuo may hold a task's frames.
+if command -v mpirun.openmpi >/dev/null; then
+  cat >"$folder/before.cc" <<'END'
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <tobi/tobi.hpp>
+static long fib(long n) {
+  if (n < 2) return n;
+  auto x = tobi::spawn([=] { return fib(n - 1); });
+  const long y = fib(n - 2);
+  return x.join() + y;
+}
+int main(int argc, char** argv) {
+  if (std::strcmp(std::getenv("OMPI_COMM_WORLD_RANK"), argv[2]) == 0) {
+    for (int i = 0; i < 400; ++i) mmap(nullptr, 1 << (12 + i % 12), i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+  void* module = dlopen(argv[1], RTLD_NOW);
+  if (module == nullptr) return 3;
+  tobi::runtime rt(argc, argv);
+  if (rt.rank() == 0) std::fprintf(stderr, "module %p\n", dlsym(module, "module_at"));
+  rt.barrier();
+  if (rt.rank() != 0) std::fprintf(stderr, "module %p\n", dlsym(module, "module_at"));
+  const long r = tobi::run([] { return fib(22); });
+  if (rt.rank() == 0) std::printf("%ld\n", r);
+}
+END
+  echo 'extern "C" { int module_at; }' >"$folder/apart.cc"
+  echo '#include "late.cc"
+extern "C" { int module_at; }' >"$folder/ours.cc"
+  { $CXX $flags "$folder/before.cc" -o "$folder/before" -L"$lib" -ltobi -ldl -Wl,-rpath,"$lib" &&
+    $CXX $flags -shared "$folder/apart.cc" -o "$folder/apart.so" &&
+    $CXX $flags -shared "$folder/ours.cc" -o "$folder/ours.so" -L"$lib" -ltobi; } >"$out" 2>&1; verdict $? "a program that opens modules before the runtime builds"
+  for rank in 0 1 2; do
+    run mpirun.openmpi --allow-run-as-root --oversubscribe -n 3 "$folder/before" "$folder/apart.so" $rank
+    all "a module without tasks lies elsewhere on rank $rank: the job runs" '[ $status -eq 0 ]' 'says "^17711$"' \
+      '[ "$(grep -ao "module 0x[0-9a-f]*" "$err" | sort -u | wc -l)" -eq 2 ]'
+    run mpirun.openmpi --allow-run-as-root --oversubscribe -n 3 "$folder/before" "$folder/ours.so" $rank
+    all "one with tasks does: it is refused by its name" '[ $status -ne 0 ]' '! says "^17711$"' \
+      'complains "ours.so is at address 0x.* in rank .* and at 0x.* in rank .*; open it (dlopen) before what the processes do differently"'
+  done
+else
+  skip "modules that are opened before the runtime: needs the package openmpi-bin"
+fi
+
 # glibc keeps some 1.6 KB for all objects that are opened later.
 static_tls=$(readelf -lW "$lib/libtobi.so" | awk '$1 == "TLS" { print $6 }')
 [ $((${static_tls:-0})) -lt 256 ] 2>"$out"; verdict $? "the library takes next to none of the room that threads have for such"

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string>
 
+#include "libcore/base/invariants.hpp"
 #include "libcore/base/log.hpp"
 
 namespace tobi::deque {
@@ -78,6 +79,7 @@ void the_deque::forked() noexcept {
   // Release: the entry, its ticket and its frame are there before the tail says so.
   atomic(area_.tail).store(tail + 1, std::memory_order_release);
   ++counters_.published;
+  base::expect_valid(*this);
 }
 
 void the_deque::lock_own() noexcept {
@@ -113,12 +115,33 @@ bool the_deque::take_back(std::uintptr_t sp) noexcept {
   newest_record_ = frame->die_record;
   --hot_.bottom;
   ++counters_.taken_back;
+  base::expect_valid(*this);
   return true;
 }
 
 void the_deque::push_again() noexcept {
   ++hot_.bottom;
   forked();
+}
+
+bool the_deque::is_valid() const noexcept {
+  constexpr std::int64_t looked_at = 8;
+  const std::uint64_t tail = area_.tail;
+  const auto shown = static_cast<std::int64_t>(tail - atomic(area_.head).load(std::memory_order_acquire));
+  if (!base::holds("T1: the head is at most one beyond the tail", shown >= -1)) return false;
+  const std::int64_t own = hot_.bottom - slots_.first() - static_cast<std::int64_t>(kept_);
+  if (!base::holds("T2: what thieves may take is the owner's", shown <= std::max<std::int64_t>(own, 0))) return false;
+  for (std::int64_t i = 1; i <= std::min(shown, looked_at); ++i) {
+    const std::uint64_t index = tail - static_cast<std::uint64_t>(i);
+    const std::uintptr_t sp = hot_.bottom[-i - static_cast<std::int64_t>(kept_)];
+    const window_entry says =
+        window_entry::unpack(atomic(area_.slot[index % the_area::entries].entry).load(std::memory_order_relaxed));
+    if (!base::holds("T3: a slot says which entry it holds, and where its frames begin",
+                     says.fits(index, stack_bytes_) && says.offset == stack_high_ - sp)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 bool the_deque::quiet() const noexcept {

@@ -15,6 +15,11 @@
 
 namespace tobi::deque {
 
+// Invariants, where the owner is in none of its slow paths:
+//   T1  head is at most one beyond tail: a thief has the lock then, and undoes its claim. Only such a thief lowers it.
+//   T2  what is there to be taken is the owner's, and none of it among the entries that thieves do not see (`kept_`).
+//   T3  a slot of head .. tail-1 says which entry it holds, and where its frames begin.
+//
 /// What thieves of the THE deque see. head .. tail-1 are there to be taken; indices grow, slots are modulo `entries`.
 struct the_area {
   static constexpr std::uint64_t entries = 1u << 16;
@@ -57,6 +62,8 @@ class the_deque final : public deque {
   [[nodiscard]] steal_phase copying() const noexcept override { return steal_phase::stack_transfer; }
   trace::steal_result steal(int victim, trace::stolen& got) override;
   [[nodiscard]] sight glance(int victim) override;
+  /// T1 to T3, of the youngest entries. Called by the owner.
+  [[nodiscard]] bool is_valid() const noexcept;
 
  private:
   bool pop_tail() noexcept;

@@ -199,4 +199,34 @@ TEST_F(steal_word_stopped, an_invariant_that_is_broken_is_seen) {
   EXPECT_TRUE(owned.is_valid());
 }
 
+TEST(the_deque, an_invariant_that_is_broken_is_seen) {
+  std::vector<place> places(1);
+  stopping_transport transport(places);
+  net::fabric net = fabric_of(transport, places[0], 0, 1);
+  no_records records;
+  place& here = places[0];
+  deque::the_deque owned(here.hot, here.slots.data(), net, here.heap->window, here.heap->area, records, here.high(),
+                         stack_bytes);
+  tasks::door door;
+  std::vector<std::atomic<int>> seen(entries);
+  owner me(here, owned, door, seen);
+  for (std::uint64_t n = 0; n < 3; ++n) me.fork(n);
+  deque::the_area& area = here.heap->area;
+  EXPECT_TRUE(owned.is_valid());
+  area.head = area.tail + 1;
+  EXPECT_TRUE(owned.is_valid()) << "a thief is about to undo its claim";
+  area.head = area.tail + 2;
+  EXPECT_FALSE(owned.is_valid()) << "T1";
+  area.head = area.tail - 4;
+  EXPECT_FALSE(owned.is_valid()) << "T2";
+  area.head = area.tail - 3;
+  std::uint64_t& entry = area.slot[(area.tail - 2) % deque::the_area::entries].entry;
+  ++entry;
+  EXPECT_FALSE(owned.is_valid()) << "T3";
+  --entry;
+  while (me.back()) {
+  }
+  EXPECT_TRUE(owned.is_valid());
+}
+
 }  // namespace

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cache by itself: two heap regions, this worker's and one that it can reach by gets and puts alone. One thread,
+// and no job around it. Each invariant of its header is broken on purpose, and is_valid() sees it.
+#include "libcore/pgas/cache.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <vector>
+
+#include "tests/unit/played_transport.hpp"
+#include "transports/cpu_ops.hpp"
+
+namespace tobi::pgas {
+
+// Where a test reaches into a cache.
+struct cache_from_within {
+  explicit cache_from_within(cache& of) : table(of.table_), dirty(of.dirty_), fetching(of.fetching_), all(of.slots_) {}
+  [[nodiscard]] auto& slot_of(std::uint64_t block) { return all[table[block]]; }
+  void mark_fetching(std::uint64_t block) { slot_of(block).state |= cache::fetching; }
+  void unmark_fetching(std::uint64_t block) { slot_of(block).state &= static_cast<std::uint8_t>(~cache::fetching); }
+
+  decltype(cache::table_)& table;
+  decltype(cache::dirty_)& dirty;
+  decltype(cache::fetching_)& fetching;
+  decltype(cache::slots_)& all;
+};
+
+}  // namespace tobi::pgas
+
+namespace {
+
+using namespace tobi;
+using pgas::access;
+
+constexpr std::size_t block = 64 * 1024;
+constexpr std::size_t region_bytes = 16 * block;
+constexpr std::size_t cache_blocks = 4;
+constexpr int self = 0;
+constexpr int other = 1;
+
+// Rank 0's region lies in a file, as the view wants it; rank 1's is where only the transport finds it.
+class two_regions final : public played_transport {
+ public:
+  two_regions() : fd(memfd_create("regions", MFD_CLOEXEC)) {
+    EXPECT_EQ(ftruncate(fd, region_bytes), 0);
+    own = static_cast<std::byte*>(mmap(nullptr, region_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+    caps_.chain_max = 16;
+    caps_.put_max = 1 << 20;
+  }
+  ~two_regions() override {
+    munmap(own, region_bytes);
+    close(fd);
+  }
+  two_regions(const two_regions&) = delete;
+  two_regions& operator=(const two_regions&) = delete;
+
+  status post(int rank, std::span<const transports::op> ops) noexcept override {
+    transports::execute_whole(ops, [&](transports::region_id) { return rank == self ? own : far.data(); });
+    return status::ok;
+  }
+
+  int fd;
+  std::byte* own = nullptr;
+  std::vector<std::byte> far = std::vector<std::byte>(region_bytes);
+};
+
+class cache_alone : public testing::Test {
+ protected:
+  cache_alone() {
+    parts_.addresses = &view_;
+    parts_.where = &homes_;
+    parts_.net = &batch_;
+    parts_.rank = self;
+    parts_.own_region = memory_.own;
+    parts_.own_fd = memory_.fd;
+    parts_.region_here = [](int) { return nullptr; };
+    parts_.take_pool = [this](std::size_t bytes) {
+      EXPECT_LE(bytes, region_bytes / 2);
+      return memory_.own + region_bytes / 2;
+    };
+    parts_.block_bytes = block;
+    parts_.sub_block_bytes = 4096;
+    parts_.cache_bytes = cache_blocks * block;
+  }
+
+  [[nodiscard]] long& number(std::uint64_t of_block) {
+    return *reinterpret_cast<long*>(view_.base() + of_block * block);
+  }
+  [[nodiscard]] long& at_home(std::uint64_t of_block) {
+    return *reinterpret_cast<long*>(memory_.far.data() + (of_block - first_far) * block);
+  }
+  void use(pgas::cache& c, std::uint64_t of_block, access how) {
+    c.checkout(reinterpret_cast<std::uintptr_t>(&number(of_block)), sizeof(long), how, true);
+  }
+  void end(pgas::cache& c, std::uint64_t of_block, access how) {
+    c.checkin(reinterpret_cast<std::uintptr_t>(&number(of_block)), sizeof(long), how);
+  }
+
+  static constexpr std::uint64_t view_bytes = 64 * block;
+  two_regions memory_;
+  net::fabric net_{memory_, self, 2, memory_.own, region_bytes, [](int) { return net::peer_keys{}; }};
+  net::batch batch_{net_};
+  pgas::view view_{view_bytes};
+  pgas::homes homes_{2, region_bytes, 0, view_bytes, block};
+  pgas::cache_parts parts_;
+  const std::uint64_t first_far = homes_.of_object(other, 0) / block;
+};
+
+TEST_F(cache_alone, what_was_written_is_at_home_after_a_write_back_and_stays_readable) {
+  pgas::cache c(parts_);
+  c.limit_maps(1000);
+  at_home(first_far) = 7;
+  use(c, first_far, access::read_write);
+  EXPECT_EQ(number(first_far), 7);
+  number(first_far) = 8;
+  end(c, first_far, access::read_write);
+  EXPECT_EQ(at_home(first_far), 7) << "lazily";
+  c.write_back();
+  EXPECT_EQ(at_home(first_far), 8);
+  at_home(first_far) = 9;
+  use(c, first_far, access::read);
+  EXPECT_EQ(number(first_far), 8) << "valid until an acquire";
+  end(c, first_far, access::read);
+  c.invalidate();
+  use(c, first_far, access::read);
+  EXPECT_EQ(number(first_far), 9);
+  end(c, first_far, access::read);
+  EXPECT_TRUE(c.is_valid());
+}
+
+TEST_F(cache_alone, a_block_with_dirty_bytes_that_must_go_is_sent_home) {
+  pgas::cache c(parts_);
+  c.limit_maps(1000);
+  for (std::uint64_t b = 0; b < 3 * cache_blocks; ++b) {
+    use(c, first_far + b, access::write);
+    number(first_far + b) = static_cast<long>(b + 1);
+    end(c, first_far + b, access::write);
+    EXPECT_TRUE(c.is_valid());
+  }
+  c.write_back();
+  for (std::uint64_t b = 0; b < 3 * cache_blocks; ++b) EXPECT_EQ(at_home(first_far + b), static_cast<long>(b + 1));
+  EXPECT_EQ(c.counts().evictions, 2 * cache_blocks);
+}
+
+TEST_F(cache_alone, an_invariant_that_is_broken_is_seen) {
+  pgas::cache c(parts_);
+  c.limit_maps(1000);
+  use(c, first_far, access::read_write);
+  number(first_far) = 1;
+  end(c, first_far, access::read_write);
+  use(c, first_far + 1, access::read);  // held
+  EXPECT_TRUE(c.is_valid());
+  pgas::cache_from_within inside(c);
+
+  std::swap(inside.table[first_far], inside.table[first_far + 1]);
+  EXPECT_FALSE(c.is_valid()) << "C1";
+  std::swap(inside.table[first_far], inside.table[first_far + 1]);
+
+  auto& held = inside.slot_of(first_far + 1);
+  ++held.mapped_at;
+  EXPECT_FALSE(c.is_valid()) << "C2";
+  --held.mapped_at;
+
+  auto& dirty = inside.slot_of(first_far);
+  const auto valid = dirty.valid;
+  dirty.valid.clear();
+  EXPECT_FALSE(c.is_valid()) << "C3: valid";
+  dirty.valid = valid;
+  const auto list = inside.dirty;
+  inside.dirty.clear();
+  EXPECT_FALSE(c.is_valid()) << "C3: listed";
+  inside.dirty = list;
+
+  ++held.generation;
+  EXPECT_FALSE(c.is_valid()) << "C4";
+  --held.generation;
+
+  inside.mark_fetching(first_far + 1);
+  EXPECT_FALSE(c.is_valid()) << "C5";
+  inside.unmark_fetching(first_far + 1);
+
+  EXPECT_TRUE(c.is_valid());
+  end(c, first_far + 1, access::read);
+}
+
+}  // namespace

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../harness.inc"
 declare -A sources=(
   [meeting]="bootstrap/tcp/messages.cc bootstrap/tcp/meeting.cc bootstrap/tcp/sockets.cc libcore/base/log.cc"
-  [cards]="bootstrap/cards.cc bootstrap/layout.cc bootstrap/host_names.cc bootstrap/tcp/door.cc bootstrap/tcp/sockets.cc libcore/base/log.cc"
+  [cards]="bootstrap/cards.cc bootstrap/came_with_program.cc bootstrap/layout.cc bootstrap/host_names.cc bootstrap/tcp/door.cc bootstrap/tcp/sockets.cc libcore/base/log.cc"
   [settings]="libcore/base/settings.cc transports/settings.cc libcore/base/log.cc"
   [cells]=
   [report]="tools/report/trace.cc tools/report/results.cc tools/report/activity.cc"

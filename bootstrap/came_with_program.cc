@@ -27,7 +27,6 @@ struct loaded_object {
   std::vector<const char*> needs;  // names of libraries, as linked
   ElfW(Addr) at = 0;
   bool is_ours = false;
-  bool names_us = false;
   bool found = false;  // by find()
 };
 
@@ -58,12 +57,17 @@ int add_loaded(dl_phdr_info* info, std::size_t, void* to) {
   if (names != nullptr) {
     each(DT_SONAME, [&](auto at) { found.soname = names + at; });
     each(DT_NEEDED, [&](auto at) { found.needs.push_back(names + at); });
-    // The names of the libraries that it needs and of the symbols that it has or wants.
-    each(DT_STRSZ,
-         [&](auto bytes) { found.names_us = std::string_view(names, bytes).find("tobi") != std::string_view::npos; });
   }
   static_cast<std::vector<loaded_object>*>(to)->push_back(std::move(found));
   return 0;
+}
+
+bool is_of_kernel(std::string_view path) { return path.starts_with("linux-vdso") || path.starts_with("linux-gate"); }
+
+// Parts that Open MPI, PMIx, UCX and hwloc open as they find the machine. No program opens one, or has an address of it.
+bool is_component(std::string_view path) {
+  constexpr std::string_view beginnings[] = {"mca_", "pmix_mca_", "libuct_", "libucm_", "hwloc_"};
+  return std::ranges::any_of(beginnings, [name = last_part(path)](auto with) { return name.starts_with(with); });
 }
 
 // An object and what it needs. As the loader does: a library is found by its own name, or by that of its file.
@@ -109,10 +113,16 @@ bool came_with_program() {
 
 std::vector<ElfW(Addr)> places_of_task_code() {
   std::vector<loaded_object> all = loaded_now();
-  for (loaded_object& o : all) {
-    if (o.found || !(o.is_ours || o.names_us)) continue;
+  std::vector<loaded_object> of_components = all;
+  for (loaded_object& o : of_components) {
+    if (o.found || !is_component(o.path)) continue;
     o.found = true;
-    find_needed(all, o);
+    find_needed(of_components, o);
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].found || of_components[i].found || is_of_kernel(all[i].path)) continue;
+    all[i].found = true;
+    find_needed(all, all[i]);
   }
   std::vector<ElfW(Addr)> places;
   for (const loaded_object& o : all) {

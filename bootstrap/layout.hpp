@@ -23,7 +23,7 @@ struct layout {
     std::uint64_t address = 0;
     bool operator==(const object&) const = default;
   };
-  std::vector<object> objects;  // those in which a task can have a frame (came_with_program.hpp), the program first
+  std::vector<object> objects;  // those that a task can have code of (came_with_program.hpp), the program first
   std::uint64_t thread_pointer = 0;
   std::uint64_t page_bytes = 0;
 

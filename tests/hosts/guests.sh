@@ -22,7 +22,6 @@ settings() { compgen -e | grep ^TOBI_ | sed 's/^/-x /'; }
 launched() { run mpirun.openmpi --host "$1" -n "$2" $(settings) "${@:3}"; }  # HOSTS PROCESSES COMMAND...
 at() { printf 'cd %q && exec env ' "$ROOT"; compgen -e | grep ^TOBI_ | while read -r name; do printf '%s=%q ' "$name" "${!name}"; done; printf '%q ' "$@"; }
 on() { ssh "$1" "$(at "${@:2}")"; }  # GUEST [NAME=VALUE...] COMMAND...
-later() { ssh "$1" "setsid sh -c '$2' >/dev/null 2>&1 </dev/null &"; }  # GUEST COMMAND: when the caller has gone
 right() { all "$1" '[ $status -eq 0 ]' "says \"$2\"" 'says " yes$\|verified: yes"'; }  # WORDS PATTERN
 
 # --- programs ---
@@ -60,20 +59,22 @@ on g3 tc qdisc add dev eth0 root netem delay 1ms loss 1%
 launched g1,g2,g3 3 "$bench" uts --tree T1 --verify
 right "a link that loses 1 % and delays by 1 ms" " 3 workers (verbs"
 on g3 tc qdisc del dev eth0 root
-happens() {  # WORDS REPEATS COMMAND: what g3 does to itself while a job runs; who says what is in $said
+happens() {  # WORDS REPEATS COMMAND: what g3 does to itself once a tree has been counted; who says what is in $said
   local begin=$SECONDS
-  later g3 "until pgrep -x tobi-bench; do sleep 0.1; done; sleep 8; $3"
+  : >"$out"
+  { until_true "grep -q '^ *[0-9]' '$out'" && ssh g3 "setsid sh -c '$3' >/dev/null 2>&1 </dev/null &"; } &
   together "$bench" uts --tree T1 --repeat "$2" --verify
+  wait
   said=$(cat "$err" "$folder/second" "$folder/third" | grep '^tobi: ')
   echo "# $1: g1 ended with $status, the others with $others, $((SECONDS - begin)) s after the start"
 }
-happens "nothing arrives for 2 s" 5 "tc qdisc add dev eth0 root netem loss 100%; sleep 2; tc qdisc del dev eth0 root"
+happens "nothing arrives for 2 s" 8 "tc qdisc add dev eth0 root netem loss 100%; sleep 2; tc qdisc del dev eth0 root"
 right "a link that carries nothing for 2 s" " 3 workers (verbs"
 nothing "and nobody says a word" "$said"
 happens "link down" 50 "ip link set eth0 down; sleep 2; ip link set eth0 up"
 all "a port that is down ends the job, on all" '[ $status -eq 1 ]' '[ "$others" = "1 1" ]' \
   'grep -q "rank 2 on g3: verbs: .*rxe0 port 1, which is down" <<<"$said"' '[ "$(grep -c "; the job ends" <<<"$said")" -eq 1 ]'
-happens "power lost" 50 "echo b >/proc/sysrq-trigger"
+happens "power lost" 50 "sleep 1; echo b >/proc/sysrq-trigger"
 all "so does a guest whose power is lost" '[ $status -eq 1 ]' '[ "${others% *}" = 1 ]' \
   '[ "$(grep -c "cannot reach rank 2 on g3 .*; the job ends\|rank 2 on g3 .*; the job ends" <<<"$said")" -eq 1 ]'
 run pgrep -x tobi-bench

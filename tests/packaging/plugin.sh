@@ -95,7 +95,7 @@ for rank in 0 1 2; do
 done
 
 # --- a module that each process of a launcher opens before the runtime, at an address of its own ---
-# One that no task enters, as MPI's components are, may lie anywhere; one that names Tobiuo may hold a task's frames.
+# MPI's components, and what only they need, may lie anywhere. Of all others a task may have a frame, or a function's address.
 if command -v mpirun.openmpi >/dev/null; then
   cat >"$folder/before.cc" <<'END'
 #include <dlfcn.h>
@@ -125,18 +125,22 @@ int main(int argc, char** argv) {
 }
 END
   echo 'extern "C" { int module_at; }' >"$folder/apart.cc"
+  echo 'extern "C" { extern int module_at; int* needs() { return &module_at; } }' >"$folder/component.cc"
   echo '#include "late.cc"
 extern "C" { int module_at; }' >"$folder/ours.cc"
   { $CXX $flags "$folder/before.cc" -o "$folder/before" -L"$lib" -ltobi -ldl -Wl,-rpath,"$lib" &&
-    $CXX $flags -shared "$folder/apart.cc" -o "$folder/apart.so" &&
+    $CXX $flags -shared "$folder/apart.cc" -o "$folder/kernels.so" -Wl,-soname,kernels.so &&
+    $CXX $flags -shared "$folder/component.cc" -o "$folder/mca_x.so" "$folder/kernels.so" -Wl,-rpath,"$folder" &&
     $CXX $flags -shared "$folder/ours.cc" -o "$folder/ours.so" -L"$lib" -ltobi; } >"$out" 2>&1; verdict $? "a program that opens modules before the runtime builds"
   for rank in 0 1 2; do
-    run mpirun.openmpi --allow-run-as-root --oversubscribe -n 3 "$folder/before" "$folder/apart.so" $rank
-    all "a module without tasks lies elsewhere on rank $rank: the job runs" '[ $status -eq 0 ]' 'says "^17711$"' \
+    run mpirun.openmpi --allow-run-as-root --oversubscribe -n 3 "$folder/before" "$folder/mca_x.so" $rank
+    all "a component of MPI, and what it needs, lie elsewhere on rank $rank: the job runs" '[ $status -eq 0 ]' 'says "^17711$"' \
       '[ "$(grep -ao "module 0x[0-9a-f]*" "$err" | sort -u | wc -l)" -eq 2 ]'
-    run mpirun.openmpi --allow-run-as-root --oversubscribe -n 3 "$folder/before" "$folder/ours.so" $rank
-    all "one with tasks does: it is refused by its name" '[ $status -ne 0 ]' '! says "^17711$"' \
-      'complains "ours.so is at address 0x.* in rank .* and at 0x.* in rank .*; open it (dlopen) before what the processes do differently"'
+    for module in ours kernels; do
+      run mpirun.openmpi --allow-run-as-root --oversubscribe -n 3 "$folder/before" "$folder/$module.so" $rank
+      all "$module.so does: it is refused by its name" '[ $status -ne 0 ]' '! says "^17711$"' \
+        'complains "$module.so is at address 0x.* in rank .* and at 0x.* in rank .*; open it (dlopen) before what the processes do differently"'
+    done
   done
 else
   skip "modules that are opened before the runtime: needs the package openmpi-bin"

@@ -39,8 +39,7 @@ class by_rank {
     return at == 0 ? nullptr : &made_[at - 1];
   }
   /// Made now, if this is the first use of RANK. It stays where it is. Without memory the job ends with a sentence:
-  /// posts cannot throw, and a thread of the transport may be in here, and a handler of new would be that of all
-  /// threads.
+  /// posts cannot throw.
   [[nodiscard]] T& of(int rank) noexcept {
     std::uint32_t& at = place_[static_cast<std::size_t>(rank)];
     if (at == 0) [[unlikely]]

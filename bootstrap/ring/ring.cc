@@ -20,6 +20,7 @@
 
 #include "bootstrap/tcp/door.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/base/no_memory.hpp"
 
 namespace tobi::bootstrap::ring {
 
@@ -189,7 +190,10 @@ void member::sit_down(const seat& at, const std::string& next_door, int timeout_
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    std::thread([kept = state_] { kept->run(); }).detach();
+    std::thread([kept = state_] {
+      base::is_own_thread = true;
+      kept->run();
+    }).detach();
   } catch (const std::system_error& e) {
     base::log(base::log_level::warn, std::string("no thread to watch the other hosts (") + e.what() +
                                          "); the launcher alone will notice when one is lost.");

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "libcore/base/log.hpp"
-#include "libcore/base/no_memory.hpp"
 #include "libcore/base/per_rank.hpp"
 #include "libcore/net/batch.hpp"
 #include "libcore/pool/rebalancing.hpp"
@@ -171,7 +170,6 @@ void collections::check(const balance_options& how) {
 
 void collections::rebalance(pool::collection& part, const balance_options& how) {
   come_to(call::rebalance);
-  const base::memory_or_end now;
   check(how);
   const std::unique_ptr<pool::rebalancing> mine = part.rebalance(how);
   pool::load_sum sum = mine->own_load();

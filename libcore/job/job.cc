@@ -16,7 +16,6 @@
 #include "arch/topology.hpp"
 #include "bootstrap/around.hpp"
 #include "libcore/base/log.hpp"
-#include "libcore/base/no_memory.hpp"
 #include "libcore/job/limits.hpp"
 #include "libcore/job/main_stack.hpp"
 #include "libcore/task/door.hpp"
@@ -379,10 +378,7 @@ void job::run(const detail::root& what, void* result) {
 void job::work(const detail::root* first) {
   if (rank() == 0 && first != nullptr) {
     const detail::root& what = *first;
-    std::vector<std::byte> start = [&] {
-      const base::memory_or_end now;
-      return std::vector<std::byte>(sizeof(root_start) + what.closure_bytes);
-    }();
+    std::vector<std::byte> start(sizeof(root_start) + what.closure_bytes);
     const root_start head{what.body, what.result_bytes};
     std::memcpy(start.data(), &head, sizeof head);
     std::memcpy(start.data() + sizeof head, what.closure, what.closure_bytes);

@@ -4,9 +4,9 @@
 
 #include "libcore/base/file_limit.hpp"
 #include "libcore/base/log.hpp"
-#include "libcore/base/no_memory.hpp"
 #include "libcore/job/job.hpp"
 #include "libcore/task/door.hpp"
+#include "libcore/task/memory_or_end.hpp"
 #include "tobi/detail/collection.hpp"
 
 namespace tobi {
@@ -16,10 +16,14 @@ namespace {
 // No object of C++: the runtime may be a global variable, which may live longer than those of this library.
 job::job* the_job = nullptr;
 
-// A job's start and its end make files, most of them without a name.
+// The program is outside before and after. A job's start and its end make files, most of them without a name.
 struct start_or_end {
+  start_or_end() noexcept { tasks::the_door.step_in(); }
+  ~start_or_end() { tasks::the_door.step_out(); }
+  start_or_end(const start_or_end&) = delete;
+  start_or_end& operator=(const start_or_end&) = delete;
+
   base::file_limit_as_error files;
-  base::memory_or_end memory;
 };
 
 job::job& need_job(const char* what = "tobi::run was called") {
@@ -33,11 +37,13 @@ job::job& need_job(const char* what = "tobi::run was called") {
 runtime::runtime(int, char**) : runtime(options{}) {}
 runtime::runtime(const options& chosen) {
   const start_or_end now;
+  tasks::memory_or_end::begin();
   the_job = new job::job(chosen);
 }
 runtime::~runtime() {
   const start_or_end now;
   delete std::exchange(the_job, nullptr);
+  tasks::memory_or_end::end();
 }
 
 int runtime::rank() const noexcept { return the_job->rank(); }
@@ -45,14 +51,17 @@ int runtime::size() const noexcept { return the_job->size(); }
 int runtime::computing() const noexcept { return the_job->computing(); }
 int runtime::nodes() const noexcept { return the_job->nodes(); }
 void runtime::barrier() {
+  const tasks::indoors now;
   need_job().enter(job::call::barrier);
   the_job->coherent_barrier();
 }
 statistics runtime::stats(statistics* each) {
+  const tasks::indoors now;
   need_job().enter(job::call::stats);
   return the_job->stats(each);
 }
 void runtime::reset_stats() {
+  const tasks::indoors now;
   need_job().enter(job::call::reset_stats);
   the_job->reset_stats();
 }
@@ -62,7 +71,11 @@ std::string_view runtime::deque_name() const noexcept { return the_job->deque_na
 bool runtime::local_collection() const noexcept { return the_job->local_collection(); }
 
 namespace detail {
-void run_root(const root& what, void* result) { need_job().run(what, result); }
+void run_root(const root& what, void* result) {
+  const tasks::indoors now;
+  tasks::memory_or_end::worker_is_here();
+  need_job().run(what, result);
+}
 
 namespace {
 
@@ -73,24 +86,36 @@ pool::collection& part(void* of) noexcept { return *static_cast<pool::collection
 extern "C" {
 
 void* tobi_collection_make(const collection_type* type, const collection_options* how) {
+  const tasks::indoors now;
   return need_job("a tobi::task_collection was made").task_collections().make(*type, *how);
 }
 void tobi_collection_end(void* collection) {
+  const tasks::indoors now;
   need_job("a tobi::task_collection ended").task_collections().end(&part(collection));
 }
 void tobi_collection_add(void* collection, std::uint32_t function, const void* task) {
   const tasks::indoors now;
   part(collection).add(function, task);
 }
-void tobi_collection_process(void* collection) { need_job().task_collections().process(part(collection)); }
-void tobi_collection_restore(void* collection) { part(collection).restore(); }
+void tobi_collection_process(void* collection) {
+  const tasks::indoors now;
+  need_job().task_collections().process(part(collection));
+}
+void tobi_collection_restore(void* collection) {
+  const tasks::indoors now;
+  part(collection).restore();
+}
 void tobi_collection_rebalance(void* collection, const balance_options* how) {
+  const tasks::indoors now;
   need_job().task_collections().rebalance(part(collection), *how);
 }
 void tobi_collection_balanced(const void* collection, balance_statistics* what) {
   *what = static_cast<const pool::collection*>(collection)->balanced();
 }
-void tobi_collection_clear(void* collection) { part(collection).clear(); }
+void tobi_collection_clear(void* collection) {
+  const tasks::indoors now;
+  part(collection).clear();
+}
 void tobi_collection_counted(const void* collection, collection_statistics* counts) {
   *counts = static_cast<const pool::collection*>(collection)->counted();
 }

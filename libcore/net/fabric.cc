@@ -10,7 +10,6 @@
 
 #include "arch/cpu.hpp"
 #include "libcore/base/log.hpp"
-#include "libcore/base/no_memory.hpp"
 #include "libcore/trace/trace.hpp"
 #include "transports/nap.hpp"
 
@@ -57,7 +56,6 @@ void fabric::lost(int rank, status why, const char* doing) const {
 }
 
 void fabric::attach(int rank, attached& p) {
-  const base::memory_or_end now;
   const peer_keys keys = keys_(rank);
   status s = transport_.attach(rank, keys.heap, p.heap);
   if (s == status::ok) s = transport_.attach(rank, keys.stack, p.stack);

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "libcore/base/log.hpp"
-#include "libcore/base/no_memory.hpp"
 #include "libcore/pgas/memory.hpp"
 
 namespace tobi::pgas {
@@ -77,7 +76,6 @@ void memory::prepare_update(std::uintptr_t at, std::size_t bytes, std::size_t ea
 
 void memory::accumulate(std::uintptr_t at, const std::byte* from, std::size_t count, number_kind number,
                         const void* place) {
-  const base::memory_or_end enough;  // a part of the numbers may be changed already
   if (!used) first_use();
   const entered now(*this, global_phase::checkin);
   const std::size_t each = bytes_of(number);
@@ -94,7 +92,6 @@ void memory::accumulate(std::uintptr_t at, const std::byte* from, std::size_t co
 
 void memory::accumulate_at(std::uintptr_t at, const std::size_t* places, const std::byte* values, std::size_t count,
                            number_kind number, const void* place) {
-  const base::memory_or_end enough;  // a part of the numbers may be changed already
   if (!used) first_use();
   const entered now(*this, global_phase::checkin);
   const std::size_t each = bytes_of(number);

@@ -10,7 +10,6 @@
 #include "arch/clock.hpp"
 #include "arch/heavy_fence.hpp"
 #include "libcore/base/log.hpp"
-#include "libcore/base/no_memory.hpp"
 #include "libcore/pool/one_sided_thief.hpp"
 #include "libcore/sched/worker.hpp"
 #include "libcore/task/door.hpp"
@@ -145,7 +144,6 @@ void collection::refuse_add() const {
 
 void collection::add(std::uint32_t function, const void* task) {
   if (state_ == state::processed) refuse_add();
-  const base::memory_or_end now;
   const bool in_a_task = state_ == state::processing;
   const head what{function, in_a_task ? 1u : 0u};
   std::memcpy(added_.data(), &what, sizeof what);
@@ -155,18 +153,13 @@ void collection::add(std::uint32_t function, const void* task) {
   queue_->add(added_.data());
 }
 
-// The other ranks wait for this one, which must not leave process() by std::bad_alloc.
-void collection::keep(const std::byte* record) {
-  const base::memory_or_end now;
-  kept_.insert(kept_.end(), record, record + record_bytes_);
-}
+void collection::keep(const std::byte* record) { kept_.insert(kept_.end(), record, record + record_bytes_); }
 
 // The task at now_ was executed here, or dropped.
 void collection::keep_executed(time_code took) {
   head what;
   std::memcpy(&what, now_, sizeof what);
   if (what.added != 0) return;
-  const base::memory_or_end now;
   executed_.add(now_, took);
 }
 
@@ -183,32 +176,23 @@ void collection::begin() {
   if (thief_ != nullptr) thief_->reset_counts();
 }
 
-// WHAT() is the runtime's own work in process(), which the other ranks wait for: it is not left by std::bad_alloc.
-template <class What>
-static auto with_memory_or_end(What what) {
-  const base::memory_or_end now;
-  return what();
-}
-
 void collection::work() {
-  const auto takes_one = [this] { return with_memory_or_end([this] { return queue_->take(now_); }); };
-  const auto steals = [this] { return with_memory_or_end([this] { return thief_->steal(); }); };
   const std::uint64_t began = arch::now_ns();
   std::atomic_ref(words_->window.busy).store(1, std::memory_order_relaxed);
   if (attendant_ != nullptr) attendant_->task_begins();
-  with_memory_or_end([this] { queue_->share(); });
+  queue_->share();
   for (unsigned spins = 0;; on_.wait(spins++)) {
     if (on_.serves_only && how_.steals) {
-      while (end_->abandoned() && takes_one()) keep_executed(no_time);
+      while (end_->abandoned() && queue_->take(now_)) keep_executed(no_time);
       if (queue_->gives_away() && end_->passive(queue_->claimed())) break;
       continue;
     }
-    while (takes_one()) {
+    while (queue_->take(now_)) {
       spins = 0;
       keep_executed(end_->abandoned() ? no_time : execute());
     }
     if (queue_->empty() && end_->passive(queue_->claimed())) break;
-    if (thief_ != nullptr && !end_->abandoned() && steals()) {
+    if (thief_ != nullptr && !end_->abandoned() && thief_->steal()) {
       fences_.acquire(0);
       spins = 0;
     }
@@ -252,7 +236,6 @@ time_code collection::execute() {
 void collection::restore() {
   if (state_ != state::processed) return;
   state_ = state::filling;
-  const base::memory_or_end now;
   // The queue is taken from its end: what was executed first is executed first again.
   if (how_.retains) {
     for (std::size_t i = executed_.count(); i != 0; --i) queue_->add(executed_.record(i - 1));

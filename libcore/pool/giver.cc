@@ -4,15 +4,12 @@
 #include <algorithm>
 #include <atomic>
 
-#include "libcore/base/no_memory.hpp"
-
 namespace tobi::pool {
 
 giver::giver(net::fabric& net, mail& post, queue& own, collection_words& words, std::size_t number)
     : mail_(post), own_(own), words_(words), number_(static_cast<std::uint32_t>(number)), batch_(net) {}
 
 bool giver::asked(int thief, const mail::request& what) {
-  const base::memory_or_end now;
   const queue::portion marked = own_.give(what.room);
   if (marked.count == 0) return false;
   under_way_.push_back({thief, what, marked.first, marked.count});

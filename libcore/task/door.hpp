@@ -8,8 +8,9 @@
 // sees the other. The visitor that sees the owner goes away at once; the owner that sees the visitor waits. A worker
 // has an attendant, and each of its task collections has one: visitors come one at a time, by a lock among themselves.
 //
-// Between tasks the worker is inside. It steps out where it enters a task and where a call of the task returns, which
-// may be in another process than the call began in: each process has a door of its own, at the same address.
+// Between tasks the worker is inside. It steps out where it enters a task, where a call of the program returns to it,
+// in a task or outside of tobi::run, and where it calls a function of the program. A call of a task may return in
+// another process than it began in: each process has a door of its own, at the same address.
 #pragma once
 
 #include <atomic>
@@ -35,6 +36,8 @@ class door {
   }
   /// Release: what was done inside is seen by the next visitor.
   void step_out(bool was_inside = false) noexcept { inside_.store(was_inside, std::memory_order_release); }
+  /// Whether the runtime is at work, and not the program.
+  [[nodiscard]] bool is_inside() const noexcept { return inside_.load(std::memory_order_relaxed); }
 
   // --- a visitor: another thread of this process --------------------------------------------------------
   /// Waits for other visitors. A visit waits for nobody, so there is no circle.

@@ -23,6 +23,16 @@ all "a provider that asks for raw keys is refused in a sentence" '[ $status -eq 
 # The program is caught, and not only the tests' own uses: a rule is made that it breaks.
 run FI_STRICT_PROFILE=cxi FI_STRICT_MR_CNT=0 TOBI_TRANSPORT=ofi TOBI_NODES=2 "$bench" fib --n 20 --workers 2
 all "a provider without room for a region ends the job with a sentence" '[ $status -ne 0 ]' '[ $status -lt 124 ]' 'complains "^tobi: "'
+# What the owner of a word rests on is tried where the provider does not promise it.
+run FI_STRICT_FETCH_DELIVERY=0 TOBI_LOG=info TOBI_TRANSPORT=ofi TOBI_NODES=2 "$bench" uts --tree T1 --workers 4 --verify
+all "a provider that refuses delivery completion of atomics is told, tried and used (emulated)" right \
+  'complains "refuses FI_DELIVERY_COMPLETE for atomics that fetch"'
+run FI_STRICT_FETCH_DELIVERY=0 FI_STRICT_FETCH_LATE=1 TOBI_TRANSPORT=ofi TOBI_NODES=2 "$bench" uts --tree T1 --workers 4 --verify
+all "atomics that are complete before they have stored end the job with a sentence (emulated)" '[ $status -eq 1 ]' \
+  'complains "strict says that an atomic is complete before .*; set TOBI_AMO_SERVER=thread"'
+run FI_STRICT_FETCH_DELIVERY=0 FI_STRICT_FETCH_LATE=1 TOBI_AMO_SERVER=thread TOBI_TRANSPORT=ofi TOBI_NODES=2 \
+  "$bench" uts --tree T1 --workers 4 --verify
+rule "and without the provider's atomics it is right (emulated)" right
 
 for profile in $profiles; do
   run FI_STRICT_PROFILE="$profile" TOBI_TRANSPORT=ofi TOBI_NODES=2 "$bench" uts --tree T1 --workers 4 --verify

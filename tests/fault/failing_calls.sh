@@ -36,23 +36,29 @@ case $(uname -m) in
     all "shm: a second mapping that is refused" '[ $status -eq 0 ]' 'says " yes$"' 'grep -q "no second mapping of shared memory" "$err"'
     ;;
 esac
-# What the set-up's containers are made of, in a program that allocates nothing itself. One count for all: a single worker meets it.
-new_fails() {  # TRANSPORT NODES AT...
-  local transport=$1 nodes=$2 at status
+# What the runtime's containers are made of. One count for all: a single worker meets it.
+new_fails() {  # TRANSPORT NODES "PROGRAM ITS-ARGUMENTS" WHAT-IT-SAYS AT...
+  local transport=$1 nodes=$2 program=$3 says=$4 at status
   wrong=
-  shift 2
+  shift 4
   for at in "$@"; do
     status=0
-    limited env TOBI_TRANSPORT="$transport" TOBI_NODES="$nodes" TOBI_WORKERS=3 TOBI_HEAP_SIZE=64M FAIL_CALL=new FAIL_AT="$at" FAIL_COUNT=job \
-      LD_PRELOAD="$folder/failing.so" "$BIN/../examples/fib" 25 >"$out" 2>"$err" </dev/null || status=$?
-    if [ $status -eq 0 ]; then grep -q 75025 "$out" && continue; fi
+    # shellcheck disable=SC2086 # a program and its arguments
+    limited env TOBI_TRANSPORT="$transport" TOBI_NODES="$nodes" TOBI_WORKERS=3 TOBI_HEAP_SIZE=64M TOBI_CACHE_SIZE=4M FAIL_CALL=new \
+      FAIL_AT="$at" FAIL_COUNT=job LD_PRELOAD="$folder/failing.so" "$BIN/../examples/"$program >"$out" 2>"$err" </dev/null || status=$?
+    if [ $status -eq 0 ]; then grep -q "$says" "$out" && continue; fi
     [ $status -lt 124 ] && grep -qE '^tobi: .*\.$' "$err" || wrong+="; call $at: status $status: $(tail -n 2 "$err" | tr '\n' ' ')"
   done
-  nothing "$transport: operator new that fails" "$(sed 's/; call/\n; call/g' <<<"${wrong#; }")"
+  nothing "$transport, $program: operator new that fails" "$(sed 's/; call/\n; call/g' <<<"${wrong#; }")"
 }
 step=$((160 / ${FAIL_UP_TO:-3}))
 # shellcheck disable=SC2046 # numbers
-new_fails shm 1 $(seq 1 $step 430)
-# shellcheck disable=SC2046 # numbers
-new_fails ofi 3 451 460 $(seq 11 $((3 * step)) 620)
+{
+  # The set-up, in a program that allocates nothing itself; then a collection, which is made and processed, and the cache.
+  new_fails shm 1 'fib 25' 75025 $(seq 1 $step 430)
+  new_fails ofi 3 'fib 25' 75025 451 460 $(seq 11 $((3 * step)) 620)
+  new_fails shm 1 collection '148933 primes' $(seq 420 $((step / 2)) 600)
+  new_fails ofi 3 collection '148933 primes' $(seq 600 $step 1200)
+  new_fails ofi 3 stencil 'mean temperature after 200 steps: 1.631835' $(seq 600 $((7 * step)) 5000)
+}
 finish

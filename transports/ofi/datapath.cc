@@ -202,8 +202,9 @@ ssize_t ofi_transport::start_atomic(request& q, const peer& p, const op& o, cons
   const ssize_t sent = start();
   if (sent != -FI_EINVAL && sent != -FI_EOPNOTSUPP && sent != -FI_ENOSYS) return sent;
   if (std::exchange(atomic_flags_, FI_COMPLETION) == FI_COMPLETION) return sent;
-  base::log(base::log_level::info,
-            "ofi: the provider refuses FI_DELIVERY_COMPLETE for atomics that fetch; their completion is taken for it.");
+  base::log_for_node(
+      base::log_level::info,
+      "ofi: the provider refuses FI_DELIVERY_COMPLETE for atomics that fetch; their completion is taken for it.");
   return start();
 }
 

@@ -142,6 +142,24 @@ void ofi_transport::believe_notices(bool they_come) noexcept {
   base::log(base::log_level::info, "ofi: notices of puts did not come at the start, and are not used.");
 }
 
+// Owners look at their words with loads (transport.hpp, rule 2). FI_DELIVERY_COMPLETE promises that a load finds what a
+// complete atomic has stored. A provider that refuses that flag for atomics has promised nothing: it is tried.
+void ofi_transport::check_own_atomics(const region_key& mine) {
+  if (!caps_.fetch_add) return;
+  constexpr std::uint64_t trials = 1000;
+  region_id here = 0;
+  if (attach(rank_, mine, here) != status::ok) return;
+  const op add = op::add(here, offsetof(probe, own_counter), 1, probe_->local);
+  for (std::uint64_t n = 1; n <= trials; ++n) {
+    if (!complete_within(rank_, add, first_contact_ns)) return;
+    if ((atomic_flags_ & FI_DELIVERY_COMPLETE) != 0) return;
+    if (std::atomic_ref(probe_->own_counter).load(std::memory_order_acquire) == n) continue;
+    base::fatal("the provider " + std::string(info_->fabric_attr->prov_name) +
+                " says that an atomic is complete before a processor finds what it has stored, so its atomics cannot "
+                "be used; set TOBI_AMO_SERVER=thread, or choose another provider (TOBI_OFI_PROVIDER).");
+  }
+}
+
 void ofi_transport::measure(meeting& with) {
   if (with.size() == 1) {
     if (progress_.wanted == progress_mode::manual) return;
@@ -161,6 +179,7 @@ void ofi_transport::measure(meeting& with) {
   // Where even this little memory cannot be registered the job's will fail, with a sentence.
   if ((with.common(usable ? 1 : 0)) == 0) return;
   const bool heard = greet(with, with_whom.partner, there);
+  check_own_atomics(mine);
   if (progress_.wanted == progress_mode::manual) return believe_notices(with.common(heard ? 1 : 0) != 0);
   const std::uint32_t known = heard ? all_bits : all_bits & ~std::uint32_t{notices_bit};
   measure_once(with, with_whom.partner, with_whom.sleeps_first, there, known);

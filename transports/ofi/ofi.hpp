@@ -110,6 +110,7 @@ class ofi_transport final : public transport {
   struct probe {
     alignas(64) std::byte target[32u << 10];  // others work on it
     alignas(64) std::uint64_t counter;
+    alignas(64) std::uint64_t own_counter;
     alignas(64) std::uint64_t arrives;  // the word that its initiator leaves alone
     alignas(64) std::byte local[32u << 10];
   };
@@ -123,6 +124,7 @@ class ofi_transport final : public transport {
   [[nodiscard]] bool greet(meeting& with, int partner, region_id there);
   void measure_once(meeting& with, int partner, bool sleeps_first, region_id there, std::uint32_t seen);
   [[nodiscard]] std::uint32_t try_partner(int partner, region_id there) noexcept;
+  void check_own_atomics(const region_key& mine);
   [[nodiscard]] std::uint64_t patience_ns() const noexcept;
   [[nodiscard]] bool complete_within(int rank, const op& what, std::uint64_t limit_ns,
                                      const std::uint64_t* remote_data = nullptr) noexcept;

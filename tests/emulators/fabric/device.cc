@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "tests/emulators/fabric/objects.hpp"
 
@@ -52,13 +53,15 @@ void write_words(std::byte* to, const std::byte* from, std::uint64_t bytes, bool
 }
 
 // Atomic among the provider's own operations alone: what a CPU changes between the load and the store is lost. A
-// compare-and-swap that fails stores, too, as some devices do.
-std::uint64_t execute_atomic(std::byte* at, const header& h) {
+// compare-and-swap that fails stores, too, as some devices do. A device with a cache of its own may store late.
+std::uint64_t execute_atomic(endpoint& e, std::byte* at, const header& h) {
   const auto type = static_cast<fi_datatype>(h.datatype);
   if (word_bytes(type) == whole) {
     auto* const w = reinterpret_cast<std::uint64_t*>(at);
     const std::uint64_t old = __atomic_load_n(w, __ATOMIC_ACQUIRE);
-    __atomic_store_n(w, changed(type, static_cast<fi_op>(h.op), old, h.operand, h.compare), __ATOMIC_RELEASE);
+    const std::uint64_t value = changed(type, static_cast<fi_op>(h.op), old, h.operand, h.compare);
+    const auto store = [=] { __atomic_store_n(w, value, __ATOMIC_RELEASE); };
+    in_force().fetch_late != 0 ? void(e.late = store) : store();
     return old;
   }
   auto* const w = reinterpret_cast<std::uint32_t*>(at);
@@ -106,6 +109,7 @@ bool execute(endpoint& e, const packet& p) {
     if (e.in->manages) return false;
     broken("fi_cq(3)", "a completion queue is overrun, and resource_mgmt is FI_RM_DISABLED");
   }
+  if (e.late != nullptr) std::exchange(e.late, nullptr)();
   packet answer{h.from, h, {}};
   answer.head.from = e.own;
   refusal reason{};
@@ -121,7 +125,7 @@ bool execute(endpoint& e, const packet& p) {
     } else if (h.what == verb::get) {
       answer.payload.assign(at, at + h.bytes);
     } else {
-      answer.head.result = execute_atomic(at, h);
+      answer.head.result = execute_atomic(e, at, h);
     }
   }
   e.out.push_back(std::move(answer));

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -127,6 +128,7 @@ struct endpoint {
   std::unordered_map<std::uint64_t, operation> under_way;
   std::set<const void*> contexts;
   std::map<name, std::uint64_t> posts;  // to each peer
+  std::function<void()> late;           // FI_STRICT_FETCH_LATE: the store of the last atomic
   std::deque<packet> out;
   std::deque<packet> waiting;                                       // for the host, or for room in the completion queue
   std::map<std::pair<name, std::uint64_t>, std::uint64_t> partial;  // packets of a put with data that are here

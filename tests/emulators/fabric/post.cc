@@ -79,6 +79,7 @@ int check_atomic(const posting& p) {
   if (!offers(p.datatype, p.op, way)) {
     return broken("fi_atomic(3)", "an atomic is posted that fi_query_atomic does not offer", -FI_EOPNOTSUPP);
   }
+  if (way != 0 && has(p.flags, FI_DELIVERY_COMPLETE) && in_force().fetch_delivery == 0) return -FI_EOPNOTSUPP;
   if (p.remote.size() != 1 || p.remote[0].len != word_bytes(p.datatype)) {
     return broken("fi_atomic(3)", "an atomic is posted of more words than fi_query_atomic offers");
   }

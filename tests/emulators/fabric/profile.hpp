@@ -33,7 +33,9 @@ struct profile {
   std::uint64_t rma = static_cast<std::uint64_t>(mover::device);
   std::uint64_t amo = static_cast<std::uint64_t>(mover::device);
   std::uint64_t atomic_words = static_cast<std::uint64_t>(atomics::all);
-  std::uint64_t wait_fd = 1;  // a completion queue can be slept on
+  std::uint64_t fetch_delivery = 1;  // FI_DELIVERY_COMPLETE with atomics that fetch
+  std::uint64_t fetch_late = 0;      // what such an atomic stores comes with the next operation to its target
+  std::uint64_t wait_fd = 1;         // a completion queue can be slept on
   std::uint64_t av_type = FI_AV_UNSPEC;
   std::uint64_t manages = 1;          // FI_RM_ENABLED
   std::uint64_t shuffles = 0;         // order of operations, of completions and of the words of a put

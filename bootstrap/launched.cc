@@ -16,6 +16,7 @@
 #include "bootstrap/around.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/tcp/meeting.hpp"
+#include "libcore/base/leave.hpp"
 #include "libcore/base/log.hpp"
 
 #ifdef TOBI_HAVE_PMIX
@@ -57,7 +58,7 @@ void tell_hydra(int status) noexcept {
   if (space != nullptr && std::strncmp(space, "slurm.", 6) == 0) pmix::end_unjoined(status);
 #endif
   tell_hydra(status);
-  _exit(status);
+  base::leave(status);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/fork/ended.hpp"
+#include "libcore/base/leave.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/base/text_line.hpp"
 
@@ -116,6 +117,7 @@ void remove_files() noexcept {
 }
 
 [[noreturn]] void die_of(int signal) noexcept {
+  if (base::at_last != nullptr) base::at_last();
   struct sigaction plain {};
   plain.sa_handler = SIG_DFL;
   sigaction(signal, &plain, nullptr);
@@ -149,7 +151,7 @@ void tell_other_hosts(int status) noexcept {
     alarm(patience_s);
     tell->abort(status);
   }
-  _exit(status);
+  base::leave(status);
 }
 
 // The head: is a child gone? Only the job's own processes are waited for: the program may have others.
@@ -212,7 +214,7 @@ void look_now_and_then() noexcept {
   const pid_t head = page->members()[0].pid.load(std::memory_order_acquire);
   const std::optional<int> status = status_of_ended(head);
   remove_files();
-  if (page->head_leaves.load(std::memory_order_acquire) != 0) _exit(1);
+  if (page->head_leaves.load(std::memory_order_acquire) != 0) base::leave(1);
   const int recorded = page->head_signal.load(std::memory_order_acquire);
   if (!status && recorded == 0) {
     const timespec moment{0, 20'000'000};  // another child may have been in time
@@ -229,7 +231,7 @@ void look_now_and_then() noexcept {
       say_killed(0, WTERMSIG(*status));
     }
   }
-  _exit(1);
+  base::leave(1);
 }
 void on_parent_death(int) noexcept {
   if (page->members()[own_member].state.load(std::memory_order_acquire) == phase::finalized) return;
@@ -256,7 +258,7 @@ void on_polite(int signal) noexcept {
   claim_report();
   ends_by(signal);
   kill_children();
-  if (aborting != 0) _exit(static_cast<int>(aborting - 1));
+  if (aborting != 0) base::leave(static_cast<int>(aborting - 1));
   tell_other_hosts(128 + signal);
   die_of(signal);
 }
@@ -329,7 +331,7 @@ void end_from_outside(std::string_view sentence, int status, bool by_launcher) n
   page->aborting.compare_exchange_strong(none, 1 + static_cast<std::uint32_t>(status));
   kill_children();
   if (by_launcher) leave(status);
-  _exit(status);
+  base::leave(status);
 }
 
 std::string_view own_host() noexcept { return host_name; }
@@ -391,7 +393,7 @@ void end_job(int status) noexcept {
     leave(status);
   }
   // A child's end before finalize() ends the job: the head finds the status in the page.
-  _exit(status);
+  base::leave(status);
 }
 
 int reap_finalized(int own_status) noexcept {

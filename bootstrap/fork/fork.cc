@@ -21,6 +21,7 @@
 #include "bootstrap/fork/job_page.hpp"
 #include "bootstrap/fork/lost.hpp"
 #include "bootstrap/futex.hpp"
+#include "libcore/base/leave.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/base/refusal.hpp"
 
@@ -41,7 +42,7 @@ void at_exit(int status, void* shared) noexcept {
   if (self.state.load(std::memory_order_acquire) == phase::finalized) {
     if (exiting_member != 0) return;
     const int worst = reap_finalized(status);
-    if (status == 0 && worst != 0) _exit(worst);
+    if (status == 0 && worst != 0) base::leave(worst);
     return;
   }
   // main returned, or exit() was called, while others may be waiting for us. A status other than 0 explains itself.

@@ -24,6 +24,7 @@
 #include "bootstrap/pmix/event.hpp"
 #include "bootstrap/pmix/library.hpp"
 #include "bootstrap/rounds.hpp"
+#include "libcore/base/leave.hpp"
 #include "libcore/base/log.hpp"
 
 namespace tobi::bootstrap::pmix {
@@ -46,7 +47,7 @@ std::string why(pmix_status_t status) { return functions.error_string(status); }
 [[noreturn]] void end_by_launcher(int status) noexcept {
   abort_status = status;
   struct sigaction leave {};
-  leave.sa_handler = [](int) { _exit(abort_status); };
+  leave.sa_handler = [](int) { base::leave(abort_status); };
   sigaction(SIGALRM, &leave, nullptr);
   sigset_t alarm_only;
   sigemptyset(&alarm_only);
@@ -55,7 +56,7 @@ std::string why(pmix_status_t status) { return functions.error_string(status); }
   const itimerval half_a_second{{0, 0}, {0, 500'000}};
   setitimer(ITIMER_REAL, &half_a_second, nullptr);
   functions.abort(status, "", nullptr, 0);
-  _exit(status);
+  base::leave(status);
 }
 
 process named_by(const pmix_proc_t* p) noexcept {

@@ -19,6 +19,7 @@
 
 #include "bootstrap/tcp/messages.hpp"
 #include "bootstrap/tcp/sockets.hpp"
+#include "libcore/base/leave.hpp"
 #include "libcore/base/log.hpp"
 
 namespace tobi::bootstrap::tcp {
@@ -114,7 +115,7 @@ class star final : public exchange {
 
   [[noreturn]] void abort(int exit_status) noexcept override {
     say_abort(exit_status);
-    _exit(exit_status);
+    base::leave(exit_status);
   }
 
   void finalize() override { peers_.clear(); }
@@ -174,7 +175,7 @@ class star final : public exchange {
   [[noreturn]] void end_with(int status) {
     if (is_hub_) say_abort(status);
     give_those_who_watch_time();
-    _exit(status);
+    base::leave(status);
   }
   void say_abort(int status) noexcept {
     const std::uint64_t word = static_cast<std::uint64_t>(status);

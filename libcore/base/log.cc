@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "libcore/base/leave.hpp"
 #include "libcore/base/text_line.hpp"
 
 namespace tobi::base {
@@ -126,8 +127,9 @@ void fatal(std::string_view message, int exit_status) {
   } else {
     sleep_through(200);  // ending the job at once would end the worker that is about to say it
   }
+  if (at_last != nullptr) at_last();  // before the job is ended from outside
   if (fatal_hook != nullptr) fatal_hook(exit_status);
-  _exit(exit_status);
+  leave(exit_status);
 }
 
 void fatal_everywhere(int rank, std::string_view message, int exit_status) {

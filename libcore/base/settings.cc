@@ -101,6 +101,8 @@ constexpr setting own_table[] = {
      "report checkouts of global memory that overlap at the same time, one of them for writing"},
     {"TOBI_PIN", agreement::offered, choice_of<&settings::pin, pin_names>,
      "bind each worker to a core, where there are enough cores"},
+    {"TOBI_LABEL", agreement::given, choice_of<&settings::label, flag_names>,
+     "put the rank and its host before each line that a rank writes"},
     {"TOBI_STATS", agreement::given, choice_of<&settings::stats, flag_names>,
      "count forks too, and print the statistics at the end"},
     {"TOBI_TRACE", agreement::own, name{field<&settings::trace>, "the name of a file"},

@@ -82,6 +82,7 @@ struct settings {
   std::size_t map_limit = 0;                        // kernel mappings for global memory; 0: half of the kernel's limit
   bool debug_global = false;                        // report checkouts that overlap without being ordered
   pin_policy pin = pin_policy::automatic;           // bind each worker to a core where there are enough
+  bool label = false;                               // a rank and host before each line
   bool stats = false;                               // print the statistics at the end of the job
   std::string trace;                                // file of the timeline; "": none
   std::size_t trace_bytes = 16u << 20;              // a worker's ring of events

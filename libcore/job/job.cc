@@ -16,6 +16,7 @@
 #include "arch/topology.hpp"
 #include "bootstrap/around.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/job/labels.hpp"
 #include "libcore/job/limits.hpp"
 #include "libcore/job/main_stack.hpp"
 #include "libcore/task/door.hpp"
@@ -55,8 +56,10 @@ job::job(const options& chosen) : settings_(first_settings()) {
   static_assert(one_per_process == bootstrap::one_per_client);
   const int wanted = chosen.workers != 0 ? chosen.workers : settings_.workers;
   check_limits(wanted == one_per_process ? 1 : wanted != 0 ? wanted : cores, cores, settings_);
+  labels::prepare();
   bootstrap_ = bootstrap::start(settings_, wanted, cores, tell_what_binds);
   transports::look_at_naps(bootstrap::watch_for_deaths());
+  if (settings_.label) labels::start(rank());
   check_ranks(rank(), size());
   // Before anything runs: a job of hours must not end with a file that never could be written.
   if (!settings_.trace.empty() && rank() == 0) job_trace::check_writable(settings_.trace);

@@ -45,4 +45,24 @@ fi
 run "$bench" --help
 all "--help names the programs" '[ $status -eq 0 ]' silent 'says "^  fib"' 'says "^  btc"' 'says "^  uts"' \
   'says "^  nqueens"' 'says "^  peers"'
+
+# Output that cannot be written is no success, and labels do not hide it.
+for tool in 'tobi-bench fib --n 20' 'tobi-bench fib --n 20 --json' 'tobi-bench --help' 'tobi-conform self' 'tobi-conform --help' \
+  'tobi-perf get --transport shm -n 1' 'tobi-info --no-measure' 'tobi-info --no-measure --json' 'tobi-report --help'; do
+  limited "$BIN/"$tool >/dev/full 2>"$err"
+  status=$?
+  : >"$out"
+  all "$tool on a full disk fails, and says so" '[ $status -eq 1 ]' 'complains "^${tool%% *}: not all of the output could be written"'
+done
+run "$bench" fib --n 20 --workers 2
+lines=$(wc -l <"$out")
+run TOBI_LABEL=1 "$bench" fib --n 20 --workers 2
+all "TOBI_LABEL=1: when the program has ended its lines are there, with rank and host" '[ $status -eq 0 ]' silent 'lines $lines' \
+  '[ "$(grep -c "^\[0 $(hostname)\] " "$out")" -eq "$lines" ]'
+limited env TOBI_LABEL=1 "$bench" fib --n 20 >/dev/full 2>"$err"
+status=$?
+all "TOBI_LABEL=1 on a full disk fails, and says so" '[ $status -eq 1 ]' 'complains "^tobi: rank 0 .*not all of the output could be written"'
+limited env TOBI_LABEL=1 "$bench" fib --n 20 >&- 2>"$err"
+status=$?
+all "TOBI_LABEL=1 without a standard output is no failure" '[ $status -eq 0 ]' silent
 finish

@@ -54,7 +54,7 @@ other() {  # a value that is not the default
     TOBI_SUB_BLOCK_SIZE) echo 8K ;;
     TOBI_GLOBAL_SIZE) echo 128G ;;
     TOBI_TRACE_SIZE) echo 8M ;;
-    TOBI_DEBUG_GLOBAL | TOBI_STATS | TOBI_DEBUG_MIGRATE) echo 1 ;;
+    TOBI_DEBUG_GLOBAL | TOBI_LABEL | TOBI_STATS | TOBI_DEBUG_MIGRATE) echo 1 ;;
   esac
 }
 given=$(rows gives)

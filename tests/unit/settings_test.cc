@@ -53,6 +53,7 @@ TEST_F(settings_test, nothing_set_means_the_defaults) {
   EXPECT_EQ(s.heap_bytes, 1u << 30);
   EXPECT_EQ(s.deque_entries, 1u << 20);
   EXPECT_EQ(s.pin, pin_policy::automatic);
+  EXPECT_FALSE(s.label);
   EXPECT_FALSE(s.stats);
   EXPECT_FALSE(s.debug_migrate);
   EXPECT_EQ(s.log, log_level::warn);
@@ -80,8 +81,8 @@ std::vector<std::string> texts_of(const T&... values) {
 std::vector<std::string> fields_of(const settings& s) {
   const auto& [workers, nodes, bootstrap, listen, connect, peer_timeout_s, ports, transport, mpi, deque, sched, victims,
                task_stack_bytes, local_collection, stack_bytes, stack_given, heap_bytes, heap_given, deque_entries,
-               caching, cache_bytes, block_bytes, sub_block_bytes, global_bytes, map_limit, debug_global, pin, stats,
-               trace, trace_bytes, debug_migrate, log, above] = s;
+               caching, cache_bytes, block_bytes, sub_block_bytes, global_bytes, map_limit, debug_global, pin, label,
+               stats, trace, trace_bytes, debug_migrate, log, above] = s;
   const auto& [wrap, fault, mask] = above.of<decorators::settings>();
   const auto& [amo_server] = above.of<soft::settings>();
   const auto& [device, port, gid_index, sl, traffic_class, pkey_index, connections] = above.of<verbs::settings>();
@@ -91,9 +92,9 @@ std::vector<std::string> fields_of(const settings& s) {
   return texts_of(workers, nodes, bootstrap, listen, connect, peer_timeout_s, ports, transport, mpi, deque, sched,
                   victims, task_stack_bytes, local_collection, stack_bytes, stack_given, heap_bytes, heap_given,
                   deque_entries, caching, cache_bytes, block_bytes, sub_block_bytes, global_bytes, map_limit,
-                  debug_global, pin, stats, trace, trace_bytes, debug_migrate, log, wrap, fault, mask, amo_server,
-                  device, port, gid_index, sl, traffic_class, pkey_index, connections, library, tni, order, domain,
-                  provider, progress, modes, seed);
+                  debug_global, pin, label, stats, trace, trace_bytes, debug_migrate, log, wrap, fault, mask,
+                  amo_server, device, port, gid_index, sl, traffic_class, pkey_index, connections, library, tni, order,
+                  domain, provider, progress, modes, seed);
 }
 
 struct change {
@@ -150,6 +151,7 @@ constexpr change changes[] = {
     {"TOBI_MAP_LIMIT", "99", [](settings& s) { s.map_limit = 99; }},
     {"TOBI_DEBUG_GLOBAL", "1", [](settings& s) { s.debug_global = true; }},
     {"TOBI_PIN", "none", [](settings& s) { s.pin = pin_policy::none; }},
+    {"TOBI_LABEL", "true", [](settings& s) { s.label = true; }},
     {"TOBI_STATS", "on", [](settings& s) { s.stats = true; }},
     {"TOBI_TRACE", "/a/file", [](settings& s) { s.trace = "/a/file"; }},
     {"TOBI_TRACE_SIZE", "8K", [](settings& s) { s.trace_bytes = 8u << 10; }},

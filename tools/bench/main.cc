@@ -3,8 +3,10 @@
 #include "tools/bench/arguments.hpp"
 #include "tools/bench/collection_runs.hpp"
 #include "tools/bench/run.hpp"
+#include "tools/output.hpp"
 
 int main(int argc, char** argv) {
+  tobi_tools::must_be_written("tobi-bench");
   const tobi_bench::arguments a = tobi_bench::parse(argc, argv);
   using kind = tobi_bench::arguments::kind;
   if (a.what == kind::measure) return tobi_bench::run_measure(a);

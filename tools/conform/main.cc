@@ -16,6 +16,7 @@
 #include "tools/conform/rules.hpp"
 #include "tools/conform/work.hpp"
 #include "tools/meet.hpp"
+#include "tools/output.hpp"
 #include "transports/decorators/wrap.hpp"
 #include "transports/registry.hpp"
 
@@ -373,6 +374,7 @@ int ask_launched(arguments& a, base::settings& in_force) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tobi_tools::must_be_written("tobi-conform");
   arguments a = parse(argc, argv);
   bootstrap::before_joining();
   base::settings in_force = base::read_settings();

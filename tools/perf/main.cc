@@ -12,6 +12,7 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/tcp/meeting.hpp"
+#include "tools/output.hpp"
 #include "tools/perf/arguments.hpp"
 #include "tools/perf/measure.hpp"
 #include "tools/perf/report.hpp"
@@ -106,6 +107,7 @@ void print_row_under_heading(const arguments& a, const row& r) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tobi_tools::must_be_written("tobi-perf");
   tobi::bootstrap::before_joining();
   const arguments a = parse(argc, argv);
   if (a.child) return measure(a);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tools/command_line.hpp"
+#include "tools/output.hpp"
 #include "tools/plot/svg.hpp"
 #include "tools/report/figures.hpp"
 #include "tools/report/print.hpp"
@@ -94,6 +95,7 @@ int run(const arguments& a) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tobi_tools::must_be_written("tobi-report");
   const arguments a = parse(argc, argv);
   try {
     return run(a);

@@ -15,6 +15,7 @@
 #include "arch/cpu.hpp"
 #include "arch/topology.hpp"
 #include "bootstrap/around.hpp"
+#include "libcore/base/loaded.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/job/labels.hpp"
 #include "libcore/job/limits.hpp"
@@ -56,6 +57,7 @@ job::job(const options& chosen) : settings_(first_settings()) {
   static_assert(one_per_process == bootstrap::one_per_client);
   const int wanted = chosen.workers != 0 ? chosen.workers : settings_.workers;
   check_limits(wanted == one_per_process ? 1 : wanted != 0 ? wanted : cores, cores, settings_);
+  base::keep_loaded(reinterpret_cast<const void*>(&first_settings));
   labels::prepare();
   bootstrap_ = bootstrap::start(settings_, wanted, cores, tell_what_binds);
   transports::look_at_naps(bootstrap::watch_for_deaths());

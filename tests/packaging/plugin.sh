@@ -42,7 +42,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", dlerror());
     return 1;
   }
-  return reinterpret_cast<int (*)(int, char**)>(dlsym(plugin, "plugin_main"))(argc, argv);
+  const int status = reinterpret_cast<int (*)(int, char**)>(dlsym(plugin, "plugin_main"))(argc, argv);
+  if (argc > 2) dlclose(plugin);
+  return status;
 }
 END
 flags="-std=c++20 -O2 -I$ROOT/libcore/include -fPIC"
@@ -53,6 +55,8 @@ for with in shared static; do
   for workers in 1 2; do
     got=$(TOBI_WORKERS=$workers limited "$folder/host" "$folder/$with.so" 2>"$out")
     [ "$got" = "$workers workers: 75025 100000 1" ]; verdict $? "$with: a host without Tobiuo runs it, $workers workers"
+    run TOBI_WORKERS=$workers "$folder/host" "$folder/$with.so" close
+    all "$with: and may close it before it ends, $workers workers" '[ $status -eq 0 ]' silent 'says "^$workers workers: 75025 100000 1$"'
   done
 done
 # --- a plugin that comes after the runtime: where it lies is up to each process ---

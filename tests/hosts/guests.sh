@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # soak: three **emulated** machines, for minutes
 # Three guests in one network, each with a kernel and a Soft-RoCE device of its own: verbs between kernels, by Open MPI's launcher over
-# ssh and without a launcher, and libfabric's verbs provider. Then links that lose and delay, a link that is cut, and power that is
-# lost. All processors are **emulated**: no time here says anything about the fabric.
+# ssh, by Slurm's and without a launcher, and libfabric's verbs provider. Then links that lose and delay, a link that is cut, workers
+# that are stopped and killed, faults by a seed (SEED, which is printed), and power that is lost. All processors are **emulated**: no
+# time here says anything about the fabric.
 . "$(dirname "$0")/../harness.inc"
 if [ -z "${GUESTS:-}" ]; then
+  command -v munged slurmctld slurmd srun >/dev/null && export GUEST_SLURM=1
   tests/softroce/guest --hosts 3 --cpus 1 --memory 3G --timeout $((10 * HANG_S)) -- "$(printf %q "$ROOT/tests/hosts/${0##*/}")" 2>"$err" | relay
   status=${PIPESTATUS[0]}
   if [ $status -eq 77 ]; then skip "$(tail -n 1 "$err")"; finish; fi
@@ -41,6 +43,19 @@ together() {  # COMMAND...: without a launcher; what g1 says
   wait $second; second=$?
   wait $third; others="$second $?"
 }
+if [ -n "${GUEST_SLURM:-}" ]; then
+  run srun --mpi=pmix -N 3 "$bench" uts --tree T1 --verify
+  right "verbs between kernels, srun: a process per guest" " 3 workers (verbs"
+  run TOBI_WORKERS=2 srun --mpi=pmix -N 3 "$bench" uts --tree T1 --verify
+  right "srun: a process per guest, which forks" " 6 workers (shm+verbs"
+  run TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='verbs;ofi_rxm' srun --mpi=pmix -N 3 "$bench" fib --n 25 --verify
+  right "srun: libfabric's verbs provider" " 3 workers (ofi"
+  run srun -K --mpi=pmix -N 3 sh -c "[ \$SLURM_PROCID != 2 ] || { sleep 2; kill -9 \$\$; } & exec '$bench' uts --tree T1 --repeat 50"
+  all "srun -K: a worker that is killed ends the job" '[ $status -ne 0 ]' '! complains "^ran for"'
+  nothing "and leaves nothing on the guests" "$(for g in g1 g2 g3; do ssh $g pgrep -x tobi-bench; done)"
+else
+  skip "srun between kernels: needs the packages munge, slurmctld, slurmd, slurm-client"
+fi
 together "$bench" fib --n 25 --verify
 right "verbs between kernels, without a launcher" " 3 workers (verbs"
 equal "and the others end as well" "$others" "0 0"
@@ -71,6 +86,35 @@ happens() {  # WORDS REPEATS COMMAND: what g3 does to itself once a tree has bee
 happens "nothing arrives for 2 s" 8 "tc qdisc add dev eth0 root netem loss 100%; sleep 2; tc qdisc del dev eth0 root"
 right "a link that carries nothing for 2 s" " 3 workers (verbs"
 nothing "and nobody says a word" "$said"
+happens "a worker stops for 3 s" 8 "pkill -STOP -x tobi-bench; sleep 3; pkill -CONT -x tobi-bench"
+right "a worker that stands still for 3 s" " 3 workers (verbs"
+nothing "and nobody says a word of it" "$said"
+# What passes, again and again: which fault, on which guest, for how long and how soon is the seed's.
+RANDOM=${SEED:=$(date +%N | sed 's/^0*//')}
+echo "# SEED=$SEED"
+passes() {  # WHAT WHERE TENTHS
+  case $1 in
+    0) ssh "$2" "tc qdisc add dev eth0 root netem loss 100%; sleep 0.$3; tc qdisc del dev eth0 root" ;;
+    1) ssh "$2" "tc qdisc add dev eth0 root netem delay 2ms 1ms loss 3% reorder 20%; sleep 1.$3; tc qdisc del dev eth0 root" ;;
+    2) ssh "$2" "pkill -STOP -x tobi-bench; sleep 1.$3; pkill -CONT -x tobi-bench" ;;
+  esac
+}
+{
+  until_true "grep -q '^ *[0-9]' '$out'"
+  while [ ! -e "$folder/over" ]; do
+    passes $((RANDOM % 3)) g$((RANDOM % 2 + 2)) $((RANDOM % 10))
+    sleep 0.$((RANDOM % 10))
+  done
+} 2>/dev/null &
+chaos=$!
+: >"$out"
+together "$bench" uts --tree T1 --repeat 12 --verify
+touch "$folder/over"
+wait $chaos
+right "faults that pass, one after the other" " 3 workers (verbs"
+nothing "and nobody says a word of them" "$(cat "$err" "$folder/second" "$folder/third" | grep '^tobi: ')"
+happens "a worker is killed" 50 "pkill -KILL -x tobi-bench"
+all "a worker that is killed ends the job, and is named" '[ $status -eq 1 ]' '[ "$others" = "1 255" ]' 'grep -q "g3" <<<"$said"'
 happens "link down" 50 "ip link set eth0 down; sleep 2; ip link set eth0 up"
 all "a port that is down ends the job, on all" '[ $status -eq 1 ]' '[ "$others" = "1 1" ]' \
   'grep -q "rank [12] on g3: verbs: .*rxe0 port 1, which is down" <<<"$said"' '[ "$(grep -c "; the job ends" <<<"$said")" -eq 1 ]'

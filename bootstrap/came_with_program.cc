@@ -64,7 +64,8 @@ int add_loaded(dl_phdr_info* info, std::size_t, void* to) {
 
 bool is_of_kernel(std::string_view path) { return path.starts_with("linux-vdso") || path.starts_with("linux-gate"); }
 
-// Parts that Open MPI, PMIx, UCX and hwloc open as they find the machine. No program opens one, or has an address of it.
+// Parts that Open MPI, PMIx, UCX and hwloc open as they find the machine. No program opens one, or has an address of
+// it.
 bool is_component(std::string_view path) {
   constexpr std::string_view beginnings[] = {"mca_", "pmix_mca_", "libuct_", "libucm_", "hwloc_"};
   return std::ranges::any_of(beginnings, [name = last_part(path)](auto with) { return name.starts_with(with); });

@@ -15,10 +15,10 @@ namespace tobi::bootstrap {
 /// LD_PRELOAD, needs. False: dlopen has brought it. Allocates; takes the loader's lock.
 [[nodiscard]] bool came_with_program();
 
-/// Where the objects lie (dlpi_addr) in which a task can have a frame, or code that it has a pointer to, in the loader's
-/// order, the program first. They are all that are loaded now, but for the kernel's, the components that MPI's libraries
-/// have opened, and what only these need: each process has them where its own allocations left room. Takes the loader's
-/// lock.
+/// Where the objects lie (dlpi_addr) in which a task can have a frame, or code that it has a pointer to, in the
+/// loader's order, the program first. They are all that are loaded now, but for the kernel's, the components that MPI's
+/// libraries have opened, and what only these need: each process has them where its own allocations left room. Takes
+/// the loader's lock.
 [[nodiscard]] std::vector<ElfW(Addr)> places_of_task_code();
 
 /// Whether /proc/self/exe is the program that runs here. Under valgrind it is valgrind.

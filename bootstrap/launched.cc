@@ -18,6 +18,7 @@
 #include "bootstrap/tcp/meeting.hpp"
 #include "libcore/base/leave.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/base/standard_files.hpp"
 
 #ifdef TOBI_HAVE_PMIX
 #include "bootstrap/pmix/pmix.hpp"
@@ -72,6 +73,7 @@ bool launched() noexcept {
 }
 
 void before_joining() {
+  base::take_standard_numbers();
   if (!launched() || tcp::is_asked()) return;  // without a launcher each speaks for itself
   if (has_the_place_of_a_job()) return;        // nor may it end the job of the process that has started it
   const char* const own = *std::find_if(std::begin(rank_names), std::end(rank_names), is_given);

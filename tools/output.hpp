@@ -11,17 +11,21 @@
 #include <exception>
 #include <iostream>
 
+#include "libcore/base/standard_files.hpp"
+
 namespace tobi_tools {
 
 /// From now on exit() looks whether all of standard output was written; otherwise TOOL says so, and the status is 1. To
-/// be called first in main: what else is called at exit may still write.
+/// be called first in main: what else is called at exit may still write. Where standard output is closed nobody wants
+/// it.
 inline void must_be_written(const char* tool) {
+  tobi::base::take_standard_numbers();
+  if (!tobi::base::can_be_written(STDOUT_FILENO) && std::freopen("/dev/null", "w", stdout) == nullptr) return;
   const auto look = [](int status, void* name) {
     std::cout.flush();
     errno = 0;
     const bool was_lost = std::ferror(stdout) != 0 || !std::cout;
     if (std::fflush(stdout) == 0 && !was_lost) return;
-    if (errno == EBADF) return;  // closed: nobody wants to see it
     std::fprintf(stderr, "%s: not all of the output could be written%s%s%s.\n", static_cast<const char*>(name),
                  errno == 0 ? "" : " (", errno == 0 ? "" : std::strerror(errno), errno == 0 ? "" : ")");
     _exit(status == 0 ? 1 : status);

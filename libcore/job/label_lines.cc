@@ -130,12 +130,12 @@ void close_all_but(std::span<int> kept) noexcept {
 
 }  // namespace
 
-void label_lines(std::string_view label, std::span<const labelled_stream, 2> streams, int done) noexcept {
+void label_lines(std::string_view label, std::span<const labelled_stream, 2> streams) noexcept {
   // Ctrl-C ends the ranks, and they may have something to say about it. Their handlers are not for this process.
   for (int s = 1; s < NSIG; ++s)
     signal(s, s == SIGINT || s == SIGTERM || s == SIGHUP || s == SIGQUIT || s == SIGPIPE ? SIG_IGN : SIG_DFL);
   prctl(PR_SET_NAME, "tobi-label");
-  std::array<int, 5> kept{done, streams[0].from, streams[0].to, streams[1].from, streams[1].to};
+  std::array<int, 4> kept{streams[0].from, streams[0].to, streams[1].from, streams[1].to};
   close_all_but(kept);
   labelled both[]{{streams[0], label}, {streams[1], label}};
   while (both[0].from() >= 0 || both[1].from() >= 0) {

@@ -14,7 +14,8 @@ struct labelled_stream {
 };
 
 /// Writes the lines of both streams, LABEL before each, until nobody can write any more. Then the process ends, with
-/// status 1 if something could not be written, and with it the last writer of DONE. It was cloned from a process that may have threads, so it calls the kernel alone.
-[[noreturn]] void label_lines(std::string_view label, std::span<const labelled_stream, 2> streams, int done) noexcept;
+/// status 1 if something could not be written. It was cloned from a process that may have threads, so it calls the
+/// kernel alone.
+[[noreturn]] void label_lines(std::string_view label, std::span<const labelled_stream, 2> streams) noexcept;
 
 }  // namespace tobi::job

@@ -2,22 +2,27 @@
 #include "libcore/job/labels.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <iostream>
 #include <string>
+#include <utility>
 
+#include "arch/clock.hpp"
 #include "libcore/base/leave.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/base/refusal.hpp"
+#include "libcore/base/standard_files.hpp"
 #include "libcore/job/label_lines.hpp"
 
 namespace tobi::job::labels {
@@ -26,10 +31,15 @@ namespace {
 
 constexpr std::array<int, 2> own_outputs{STDOUT_FILENO, STDERR_FILENO};
 
+// Where an output went: a descriptor, and what it is.
+struct target {
+  int fd = -1;
+  dev_t device = 0;
+  ino_t file = 0;
+};
 // Of this process. Signal handlers read it.
 struct labeller {
-  std::array<int, 2> before{-1, -1};  // where the outputs went
-  int done = -1;                      // readable, at its end, when the other process has ended
+  std::array<target, 2> before;
   pid_t process = 0;
   pid_t rank = 0;  // a process that the program forks has this, too
 };
@@ -40,24 +50,40 @@ constinit labeller own;
               base::refusal(errno, "clone", "unset TOBI_LABEL, or let the launcher label lines"));
 }
 
-// What was written has arrived, or is lost (false), and what comes from here on goes where it would have gone. Called in
-// signal handlers.
-bool arrives() noexcept {
-  if (own.process == 0 || getpid() != own.rank) return true;
-  const int error = errno;
-  for (std::size_t i = 0; i < own_outputs.size(); ++i) {
-    if (own.before[i] >= 0) dup2(own.before[i], own_outputs[i]);
+// False: the program has closed what it was, and may have opened something else there.
+bool is_still(const target& t) noexcept {
+  struct stat now {};
+  return fstat(t.fd, &now) == 0 && now.st_dev == t.device && now.st_ino == t.file;
+}
+
+// Whether the process ends in time. A process that the program has started may write for longer than this one lives.
+bool ends_soon(pid_t process, int& how) noexcept {
+  constexpr std::uint64_t patience_ns = 2'000'000'000;
+  constexpr long longest_ns = 1'000'000;
+  const std::uint64_t begin = arch::now_ns();
+  for (timespec moment{0, 20'000}; waitpid(process, &how, __WCLONE | WNOHANG) == 0;
+       moment.tv_nsec = std::min(2 * moment.tv_nsec, longest_ns)) {
+    if (arch::now_ns() - begin > patience_ns) return false;
+    nanosleep(&moment, nullptr);
   }
-  // A process that the program has started may write for longer.
-  constexpr int patience_ms = 2000;
-  pollfd end{own.done, POLLIN, 0};
-  while (poll(&end, 1, patience_ms) < 0 && errno == EINTR) {
+  return true;
+}
+
+// What was written has arrived, or is lost (false), and what comes from here on goes where it would have gone. Where
+// that is closed the other process lasts until this one has ended. Called in signal handlers.
+bool arrives() noexcept {
+  const pid_t process = std::exchange(own.process, 0);
+  if (process == 0 || getpid() != own.rank) return true;
+  const int error = errno;
+  bool all = true;
+  for (std::size_t i = 0; i < own_outputs.size(); ++i) {
+    if (own.before[i].fd < 0) continue;
+    all = is_still(own.before[i]) && dup2(own.before[i].fd, own_outputs[i]) >= 0 && all;
   }
   int how = 0;
-  if (end.revents != 0) waitpid(own.process, &how, __WCLONE);
-  own.process = 0;
+  const bool ended = all && ends_soon(process, how);
   errno = error;
-  return how == 0;
+  return !ended || how == 0;
 }
 void arrive() noexcept { (void)arrives(); }
 
@@ -93,23 +119,22 @@ void start(int rank) {
   std::array<int, 2> writers{-1, -1};
   labeller made;
   for (std::size_t i = 0; i < streams.size(); ++i) {
-    made.before[i] = fcntl(own_outputs[i], F_DUPFD_CLOEXEC, 3);
-    if (made.before[i] < 0 && errno == EBADF) continue;  // the program has closed it, or never had it
-    if (made.before[i] < 0) refused("descriptors");
+    if (!base::can_be_written(own_outputs[i])) continue;  // the program has closed it, or never had it
+    struct stat what {};
+    const int copy = fcntl(own_outputs[i], F_DUPFD_CLOEXEC, 3);
+    if (copy < 0 || fstat(copy, &what) != 0) refused("descriptors");
+    made.before[i] = {copy, what.st_dev, what.st_ino};
     const two_ends lines = make_pipe();
-    streams[i] = {lines.read, made.before[i]};
+    streams[i] = {lines.read, copy};
     writers[i] = lines.write;
   }
-  const two_ends done = make_pipe();
-  made.done = done.read;
-  // No signal at its end: the program, and the bootstrap, have handlers for those of their own children.
   std::fflush(nullptr);
+  // No signal at its end: the program, and the bootstrap, have handlers for those of their own children.
   const long cloned = syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr);
   if (cloned < 0) refused("a process that labels lines");
-  if (cloned == 0) label_lines(label, streams, done.write);
+  if (cloned == 0) label_lines(label, streams);
   made.process = static_cast<pid_t>(cloned);
   made.rank = getpid();
-  close(done.write);
   for (std::size_t i = 0; i < streams.size(); ++i) {
     if (writers[i] < 0) continue;
     // On a terminal a line shows when it is written.

@@ -20,7 +20,8 @@ struct code_words {
 };
 static_assert(std::has_unique_object_representations_v<code_words>);
 
-/// The code that is mapped when this is made, of objects that a task can have code of (bootstrap/came_with_program.hpp).
+/// The code that is mapped when this is made, of objects that a task can have code of
+/// (bootstrap/came_with_program.hpp).
 class early_code {
  public:
   early_code();

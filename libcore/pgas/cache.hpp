@@ -5,8 +5,8 @@
 // Invariants, of each block that has a slot:
 //   C1  The table names the slot of the block, and no other slot has it.
 //   C2  A slot with references keeps its block and its mapping.
-//   C3  The dirty bytes of a cache block are among its valid ones, and never fetched over. A slot with dirty bytes is in
-//       the list of them, once.
+//   C3  The dirty bytes of a cache block are among its valid ones, and never fetched over. A slot with dirty bytes is
+//       in the list of them, once.
 //   C4  Valid bytes count only in the generation in which they were found valid: an acquire begins a new one, in
 //       constant time, and a block that is met again keeps its dirty bytes alone.
 //   C5  What is under way (a fetch, or a write-through) is marked on the block, whose next use waits for it.

@@ -62,6 +62,12 @@ all "TOBI_LABEL=1: when the program has ended its lines are there, with rank and
 limited env TOBI_LABEL=1 "$bench" fib --n 20 >/dev/full 2>"$err"
 status=$?
 all "TOBI_LABEL=1 on a full disk fails, and says so" '[ $status -eq 1 ]' 'complains "^tobi: rank 0 .*not all of the output could be written"'
+for tool in 'tobi-bench fib --n 20' 'tobi-bench --help' 'tobi-conform self' 'tobi-perf get --transport shm -n 1' 'tobi-info --no-measure' \
+  'tobi-report --help'; do
+  limited "$BIN/"$tool >&- 2>"$err"
+  status=$?
+  all "$tool without a standard output is no failure" '[ $status -eq 0 ]' silent
+done
 limited env TOBI_LABEL=1 "$bench" fib --n 20 >&- 2>"$err"
 status=$?
 all "TOBI_LABEL=1 without a standard output is no failure" '[ $status -eq 0 ]' silent

@@ -109,6 +109,8 @@ wide() { awk '/^```/ { code = !code } !code && !/^\|/ && !/^:   Values: / && len
 { printf '%0120d\n%0121d\n' 0 0; printf '| %0121d |\n:   Values: %0121d\n' 0 0; } >"$folder/wide.md"
 equal "a line of more than 120 columns is seen" "$(wide "$folder/wide.md")" "$folder/wide.md:2"
 nothing "prose has at most 120 columns" "$(wide "${pages[@]}" "${manual[@]}")"
+# The formatter leaves comments alone.
+nothing "and sources" "$(awk 'length($0) > 120 { print FILENAME ":" FNR }' "${sources[@]}")"
 
 # ragged FILE...: lines inside of a paragraph or an item that end long before the next word would not fit.
 ragged() {

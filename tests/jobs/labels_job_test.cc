@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// lane: sleeps, 2 s
+// lane: sleeps, 4 s
 // TOBI_LABEL: lines of several ranks stay whole, each with its rank and host before it, whatever ends the job.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
 #include <cstdlib>
-#include <map>
+#include <ctime>
 #include <sstream>
 #include <string>
 
@@ -84,6 +85,55 @@ TEST(labels, what_is_written_after_the_runtime_has_ended_is_labelled_too) {
   });
   EXPECT_EQ(o.status, 7);
   EXPECT_EQ(o.said, label(0) + "afterwards\n");
+}
+
+// A file of the program may have got the number of one of the library's.
+TEST(labels, a_program_that_closes_all_descriptors_afterwards_ends_at_once) {
+  const outcome o = in_child([] {
+    setenv("TOBI_LABEL", "1", 1);
+    { const tobi::runtime alone(tobi::options{.workers = 1}); }
+    close_range(3, ~0u, 0);
+    std::array<int, 8> mine{};
+    for (int& fd : mine) fd = memfd_create("program", 0);
+    say("afterwards\n");
+    std::atexit([] { say("at the end\n"); });  // before the handlers of the library
+    on_exit(
+        [](int, void* files) {
+          for (const int fd : *static_cast<std::array<int, 8>*>(files)) {
+            if (lseek(fd, 0, SEEK_END) != 0) _exit(9);
+          }
+        },
+        &mine);
+    std::exit(7);
+  });
+  EXPECT_EQ(o.status, 7);
+  EXPECT_EQ(o.said, label(0) + "afterwards\n" + label(0) + "at the end\n");
+}
+
+// It may write for longer than the rank lives, and a timer breaks off each wait.
+TEST(labels, a_process_of_the_program_that_can_still_write_holds_nobody_up) {
+  const outcome o = in_child([] {
+    setenv("TOBI_LABEL", "1", 1);
+    { const tobi::runtime alone(tobi::options{.workers = 1}); }
+    const pid_t rank = getpid();
+    if (fork() == 0) {
+      while (getppid() == rank) usleep(1000);
+      say("later\n");
+      _exit(0);
+    }
+    struct sigaction nothing {};
+    nothing.sa_handler = [](int) {};
+    sigaction(SIGUSR2, &nothing, nullptr);
+    sigevent by{};
+    by.sigev_notify = SIGEV_SIGNAL;
+    by.sigev_signo = SIGUSR2;
+    timer_t timer{};
+    const itimerspec often{{0, 500'000}, {0, 500'000}};
+    if (timer_create(CLOCK_MONOTONIC, &by, &timer) != 0 || timer_settime(timer, 0, &often, nullptr) != 0) _exit(9);
+    std::exit(7);
+  });
+  EXPECT_EQ(o.status, 7);
+  EXPECT_EQ(o.said, label(0) + "later\n");
 }
 
 struct ending {

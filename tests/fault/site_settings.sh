@@ -11,6 +11,7 @@ done
 # The pattern of core files is the machine's: what a core would have is what the kernel is told to leave out (dd, do not dump).
 sum='/^[0-9a-f]+-[0-9a-f]+ / { ours = /memfd:tobi / } /^Size:/ { kb = $2 } /^VmFlags:/ { if (ours && !/ dd/) all += kb } END { print all + 0 }'
 for job in "1 $on_and_on --workers 3" "1 stream --n 8M --repeat 100000 --workers 3" "2 stream --n 8M --repeat 100000 --workers 4"; do
+  : >"$out"
   # shellcheck disable=SC2086 # words
   TOBI_NODES=${job%% *} "$bench" ${job#* } >"$out" 2>"$err" </dev/null &
   first=$!

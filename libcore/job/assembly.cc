@@ -15,8 +15,8 @@ namespace tobi::job {
 using transports::op;
 
 assembly::assembly(net::fabric& net, assembly_words& own, const base::per_rank<int>& node_of,
-                   std::function<void(unsigned)> wait)
-    : net_(net), own_(own), offset_(net.here(&own).offset()), wait_(std::move(wait)) {
+                   waiting how)
+    : net_(net), own_(own), offset_(net.here(&own).offset()), waiting_(std::move(how)) {
   const bool maps = net.transport().caps().maps_peers;
   std::map<int, int> places;  // of the nodes that have been met
   for (int r = 0; r < net.size(); ++r) {
@@ -116,19 +116,20 @@ void assembly::combine(void* words, std::size_t bytes, adder add) {
 // A rank that is no speaker has come, and waits until it may go on.
 void assembly::come_to(int speaker) {
   assembly_words& there = of_neighbour(speaker);
-  std::atomic_ref(there.gathered).fetch_add(1, std::memory_order_acq_rel);
-  const std::atomic_ref released(there.released);
-  for (unsigned spins = 0; released.load(std::memory_order_acquire) < generation_; ++spins) wait(spins, speaker);
+  const std::uint64_t come = std::atomic_ref(there.gathered).fetch_add(1, std::memory_order_acq_rel) + 1;
+  if (come == generation_ * neighbours_.size()) waiting_.call_neighbour(speaker);
+  wait({there.released, generation_}, speaker);
 }
 
 void assembly::gather_neighbours() {
-  const std::atomic_ref gathered(own_.gathered);
-  const std::uint64_t all_here = generation_ * neighbours_.size();
-  for (unsigned spins = 0; gathered.load(std::memory_order_acquire) < all_here; ++spins) wait(spins, net_.rank());
+  wait({own_.gathered, generation_ * neighbours_.size()}, net_.rank());
   look_at_neighbours();
 }
 
-void assembly::release_neighbours() { std::atomic_ref(own_.released).store(generation_, std::memory_order_release); }
+void assembly::release_neighbours() {
+  std::atomic_ref(own_.released).store(generation_, std::memory_order_release);
+  waiting_.call_neighbours();
+}
 
 // Puts this generation to the word at AT of RANK's words.
 void assembly::tell(int rank, std::size_t at) {
@@ -139,11 +140,9 @@ void assembly::tell(int rank, std::size_t at) {
 
 // Waits until FROM has put this generation to WORD.
 void assembly::hear(std::uint64_t& word, int from) {
-  const std::atomic_ref heard(word);
-  std::uint64_t said = heard.load(std::memory_order_acquire);
-  for (unsigned spins = 0; said >> place::bits < generation_; said = heard.load(std::memory_order_acquire)) {
-    wait(spins++, from);
-  }
+  const awaited what{word, generation_ << place::bits};
+  wait(what, from);
+  const std::uint64_t said = what.now();
   // The next barrier's word may be there already.
   if (said >> place::bits == generation_ && (said & place::mask) != inside_.tag()) contradicted(from, place_of(from));
 }
@@ -153,20 +152,23 @@ void assembly::enter(call which) noexcept {
   std::atomic_ref(own_.inside).store(inside_.word, std::memory_order_release);
 }
 
-// One turn of a loop that waits for PEER; itself: for its neighbours. The clock is read now and then.
-void assembly::wait(unsigned spins, int peer) {
-  constexpr unsigned turns = 256;
+// Waits for WHAT, which PEER brings about; this rank itself: its neighbours. The clock is read now and then.
+void assembly::wait(const awaited& what, int peer) {
+  constexpr unsigned turns_between_clocks = 64;
   constexpr std::uint64_t between_looks_ns = 250'000'000;
-  wait_(spins);
-  if (spins % turns != turns - 1) return;
-  const std::uint64_t now = arch::now_ns();
-  if (spins == turns - 1) look_again_ = now + between_looks_ns;
-  if (now < look_again_) return;
-  look_again_ = now + between_looks_ns;
-  if (peer == net_.rank()) {
-    look_at_neighbours();
-  } else {
-    look_at(peer);
+  std::uint64_t look_again_ns = 0;
+  for (unsigned spins = 0; !what.is_there(); ++spins) {
+    waiting_.turn(spins, what);
+    if (spins % turns_between_clocks != turns_between_clocks - 1) continue;
+    const std::uint64_t now = arch::now_ns();
+    if (look_again_ns == 0) look_again_ns = now + between_looks_ns;
+    if (now < look_again_ns) continue;
+    look_again_ns = now + between_looks_ns;
+    if (peer == net_.rank()) {
+      look_at_neighbours();
+    } else {
+      look_at(peer);
+    }
   }
 }
 

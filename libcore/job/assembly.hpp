@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -45,12 +46,28 @@ struct assembly_words {
   alignas(64) std::uint64_t told;
 };
 
+/// What a rank waits for: a word of its own or of a neighbour that only grows.
+struct awaited {
+  std::uint64_t& word;
+  std::uint64_t least;
+
+  /// Acquire: what its writer did before is seen behind this.
+  [[nodiscard]] std::uint64_t now() const noexcept { return std::atomic_ref(word).load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_there() const noexcept { return now() >= least; }
+};
+
+/// How a rank waits in an assembly, and ends the sleep of a neighbour that does.
+struct waiting {
+  /// The turn number SPINS of a loop, which serves others. It may sleep.
+  std::function<void(unsigned spins, const awaited& what)> turn;
+  std::function<void()> call_neighbours;
+  std::function<void(int rank)> call_neighbour;
+};
+
 class assembly {
  public:
-  /// OWN is this worker's, and all workers have theirs at the same place. NODE_OF: the node of each rank. WAIT is one
-  /// turn of a loop that waits, and serves others.
-  assembly(net::fabric& net, assembly_words& own, const base::per_rank<int>& node_of,
-           std::function<void(unsigned spins)> wait);
+  /// OWN is this worker's, and all workers have theirs at the same place. NODE_OF: the node of each rank.
+  assembly(net::fabric& net, assembly_words& own, const base::per_rank<int>& node_of, waiting how);
 
   /// This rank has come to a call that all make together. What is inside of it makes no further ones.
   void enter(call which) noexcept;
@@ -76,7 +93,7 @@ class assembly {
   void come_to(int speaker);
   void hear(std::uint64_t& word, int from);
   void tell(int rank, std::size_t at);
-  void wait(unsigned spins, int peer);
+  void wait(const awaited& what, int peer);
   void look_at(int peer);
   void look_at_neighbours();
   [[nodiscard]] place place_of(int rank);
@@ -85,14 +102,13 @@ class assembly {
   net::fabric& net_;
   assembly_words& own_;
   std::uint64_t offset_;  // of the words in each heap
-  std::function<void(unsigned)> wait_;
+  waiting waiting_;
   base::per_rank<int> speakers_;  // of each node
   base::per_rank<int> place_of_;  // of each rank: its node's index in speakers_
   int place_ = 0;                 // this worker's
   std::vector<int> neighbours_;   // of this worker
   std::uint64_t generation_ = 0;
   place inside_{};                          // of this rank
-  std::uint64_t look_again_ = 0;            // ns: when a rank that still waits looks at the one that it waits for
   std::uint64_t arriving_ = 0;              // source of the puts of a barrier and of combine()
   std::array<std::uint64_t, 2> telling_{};  // source of the puts of the notice: result, epoch
 };

@@ -77,8 +77,11 @@ job::job(const options& chosen) : settings_(first_settings()) {
   check_address_space(rank(), size(), sizeof(control_block) + settings_.heap_bytes);
   make_memory();
   exchange();
-  together_ =
-      std::make_unique<assembly>(*net_, control_->all, nodes_, [this](unsigned spins) { wait_a_little(spins); });
+  together_ = std::make_unique<assembly>(
+      *net_, control_->all, nodes_,
+      waiting{[this](unsigned spins, const awaited& what) { wait_in_assembly(spins, what); },
+              [] { sched::this_worker().call_neighbours(); },
+              [](int rank) { sched::this_worker().call_neighbour(rank); }});
   start_global();
   if (tasks::poller::must_poll(transport_->caps()) || serves_only()) {
     bootstrap_->while_waiting([this] { transport_->progress(); });
@@ -304,18 +307,37 @@ void job::start_trace() {
                        [this](unsigned spins) { wait_a_little(spins); }});
 }
 
-void job::wait_a_little(unsigned spins) {
+bool job::serves_then_sleeps(unsigned spins) {
   transport_->progress();
   if (global_->memory()->used) global_->memory()->serve();
   if (collections_ != nullptr) collections_->serve();
-  const unsigned yielding = transport_->wait_fd() >= 0 && crowded_ ? 16 : 4000;
+  if (spins >= turns_before_naps()) return true;
   if (!crowded_ && spins < 2000) {
     arch::pause();
-  } else if (spins < yielding) {
-    sched_yield();
   } else {
-    transports::nap(*transport_, std::uint64_t{25'000} * workers_per_core_);
+    sched_yield();
   }
+  return false;
+}
+
+unsigned job::turns_before_naps() const noexcept { return transport_->wait_fd() >= 0 && crowded_ ? 16 : 4000; }
+
+void job::wait_a_little(unsigned spins) {
+  if (serves_then_sleeps(spins)) transports::nap(*transport_, shortest_nap_ns());
+}
+
+// What is waited for ends the nap: over a fabric that can be slept on, or by a neighbour's call. A neighbour's message
+// in mapped memory does not, so naps begin short. They grow with the time that has been waited: where many wait on few
+// cores their looks alone would keep those from the cores that they wait for (64 workers of eight small hosts on two
+// cores: seconds).
+void job::wait_in_assembly(unsigned spins, const awaited& what) {
+  constexpr std::uint64_t longest_nap_ns = 5'000'000;
+  if (!serves_then_sleeps(spins)) return;
+  const std::uint64_t naps = spins - turns_before_naps();
+  const std::uint64_t ns = transport_->wait_fd() < 0
+                               ? shortest_nap_ns()
+                               : std::min(shortest_nap_ns() * (8 + naps) / 8, longest_nap_ns);
+  sched::this_worker().sleep(*transport_, ns, [&what] { return what.is_there(); });
 }
 
 namespace {

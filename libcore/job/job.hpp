@@ -111,7 +111,12 @@ class job {
   [[nodiscard]] bool take_end_of_epoch();
   void make_pause();
   void run_debugged(const detail::root& what, const detail::root* first);
+  /// A turn of a loop that waits, and serves others. True: it is time to sleep.
+  bool serves_then_sleeps(unsigned spins);
+  [[nodiscard]] unsigned turns_before_naps() const noexcept;
+  [[nodiscard]] std::uint64_t shortest_nap_ns() const noexcept { return std::uint64_t{25'000} * workers_per_core_; }
   void wait_a_little(unsigned spins);
+  void wait_in_assembly(unsigned spins, const awaited& what);
   void take_result(const detail::root& what, void* result);
   void find_servers();
   [[nodiscard]] bool serves_only() const noexcept { return transport_->serves_only(rank()); }

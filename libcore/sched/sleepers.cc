@@ -26,6 +26,7 @@ void sleepers::start(net::fabric& net, deque::steal_window& own, const std::vect
   const std::uint64_t offset = net.here(&own).offset();
   int first = net.rank();
   windows_.clear();
+  ranks_ = near;
   for (const int r : near) {
     auto* const window = reinterpret_cast<deque::steal_window*>(net.mapped(r) + offset);
     windows_.push_back(window);
@@ -82,12 +83,23 @@ void sleepers::call(std::size_t most) noexcept {
     if (asleep.load(std::memory_order_relaxed) == 0) return;
     deque::steal_window& one = *windows_[next_];
     next_ = next_ + 1 == windows_.size() ? 0 : next_ + 1;
-    const std::atomic_ref flag(one.asleep);
-    if (flag.load(std::memory_order_relaxed) == 0 || flag.exchange(0, std::memory_order_relaxed) == 0) continue;
-    asleep.fetch_sub(1, std::memory_order_relaxed);
-    send_to(one);
-    --most;
+    if (call_one(one)) --most;
   }
+}
+
+void sleepers::call_rank(int rank) noexcept {
+  const auto at = std::find(ranks_.begin(), ranks_.end(), rank) - ranks_.begin();
+  if (static_cast<std::size_t>(at) >= windows_.size()) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // and a sleeper's
+  (void)call_one(*windows_[static_cast<std::size_t>(at)]);
+}
+
+bool sleepers::call_one(deque::steal_window& one) const noexcept {
+  const std::atomic_ref flag(one.asleep);
+  if (flag.load(std::memory_order_relaxed) == 0 || flag.exchange(0, std::memory_order_relaxed) == 0) return false;
+  std::atomic_ref(*asleep_).fetch_sub(1, std::memory_order_relaxed);
+  send_to(one);
+  return true;
 }
 
 // Without waiting. A sleeper whose queue is full is awake.

@@ -43,14 +43,18 @@ class sleepers {
   /// Calls so many sleepers of this node, or all that there are. One load, and a fence, where nobody sleeps.
   void call(std::size_t most) noexcept;
   void call_all() noexcept { call(windows_.size()); }
+  /// Calls RANK, a neighbour, if it sleeps.
+  void call_rank(int rank) noexcept;
 
  private:
+  [[nodiscard]] bool call_one(deque::steal_window& one) const noexcept;
   void send_to(const deque::steal_window& one) const noexcept;
 
   int fd_ = -1;
   deque::steal_window* own_ = nullptr;
   std::uint32_t* asleep_ = nullptr;            // how many of the node do, in the window of its first rank
-  std::vector<deque::steal_window*> windows_;  // of the others
+  std::vector<int> ranks_;                     // the others
+  std::vector<deque::steal_window*> windows_;  // theirs
   std::size_t next_ = 0;                       // the one that is looked at first
 };
 

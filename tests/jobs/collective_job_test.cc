@@ -2,8 +2,10 @@
 // lane: sleeps, 15 s
 // Ranks that call different things together are told of, each by name; a rank that is late is waited for.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <chrono>
+#include <cstdio>
 #include <thread>
 
 #include "in_job.hpp"
@@ -110,6 +112,27 @@ TEST(a_rank_that_is_late, is_waited_for) {
       EXPECT_EQ(o.said, "");
     }
   }
+}
+
+// Naps of constant length were 25 microseconds per worker of a core: some ten thousand in this time, which on few cores
+// is all that the cores can do. Over a fabric that can be slept on, what is waited for ends a nap.
+TEST(a_rank_that_waits_for_long, naps_longer_and_longer) {
+  const outcome o = in_job(8, {{"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "ofi"}}, [](tobi::runtime& rt) {
+    const auto naps = [] {
+      rusage used{};
+      getrusage(RUSAGE_SELF, &used);
+      return used.ru_nvcsw;
+    };
+    rt.barrier();
+    if (rt.rank() == 0) std::this_thread::sleep_for(std::chrono::seconds(2));
+    const long before = naps();
+    rt.barrier();
+    const long more = naps() - before;
+    constexpr long most = 2500;
+    if (more > most) std::fprintf(stderr, "rank %d slept %ld times\n", rt.rank(), more);
+    return more > most ? 1 : 0;
+  });
+  EXPECT_EQ(o.status, 0) << o.said;
 }
 
 }  // namespace

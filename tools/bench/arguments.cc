@@ -182,6 +182,7 @@ void add_programs(CLI::App& app, arguments& a) {
     sub->add_option("--n", a.loop.n, "iterations of a loop")->capture_default_str()->check(CLI::Range(1, 1 << 30));
     sub->add_option("--k", a.loop.k, "loops")->capture_default_str()->check(CLI::Range(1, 1000000));
     sub->add_option("--m", a.loop.m, "microseconds per iteration")->capture_default_str()->check(CLI::Range(0.01, 1e6));
+    sub->add_flag("--sleep", a.loop.sleeps, "iterations sleep, so that many workers can share a few cores");
   }
   auto* lcs = app.add_subcommand("lcs", "longest common subsequence, by futures");
   lcs->add_option("--n", a.lcs.n, "bytes of each string")->capture_default_str()->check(CLI::Range(1, 1 << 20));

@@ -32,10 +32,11 @@ struct tree_options {
 };
 /// Of pfor and recpfor.
 struct loop_options {
-  std::uint64_t n = 1024;    // iterations
-  std::uint64_t k = 5;       // loops
-  double m = 10;             // microseconds per iteration
-  std::uint64_t rounds = 0;  // the same, in rounds of compute(); see calibrate()
+  std::uint64_t n = 1024;  // iterations
+  std::uint64_t k = 5;     // loops
+  double m = 10;           // microseconds per iteration
+  bool sleeps = false;     // and does nothing else
+  iteration one;           // what takes so long; see calibrate()
 };
 struct lcs_options {
   std::uint64_t n = 8192;  // bytes of each string

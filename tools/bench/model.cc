@@ -38,7 +38,11 @@ double seconds_of_an_iteration(const loop_options& o) { return o.m * 1e-6; }
 }  // namespace
 
 // Eight chains that do not depend on each other keep the multiply-adds going.
-std::uint64_t compute(std::uint64_t rounds) {
+std::uint64_t iteration::operator()() const {
+  if (sleep_ns != 0) {
+    sleep_until(now_ns() + sleep_ns);
+    return 1;
+  }
   double x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
   for (std::uint64_t r = 0; r < rounds; ++r) {
     for (double& v : x) v = v * 0.999 + 0.5;
@@ -48,10 +52,14 @@ std::uint64_t compute(std::uint64_t rounds) {
 }
 
 void calibrate(loop_options& o) {
-  std::uint64_t rounds = 1024;
-  while (seconds_of([&] { compute(rounds); }) < 2e-3) rounds *= 2;
-  const double one = best_of(7, [&] { compute(rounds); }) / static_cast<double>(rounds);
-  o.rounds = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(seconds_of_an_iteration(o) / one));
+  if (o.sleeps) {
+    o.one.sleep_ns = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(o.m * 1e3));
+    return;
+  }
+  iteration some{.rounds = 1024};
+  while (seconds_of(some) < 2e-3) some.rounds *= 2;
+  const double round_s = best_of(7, some) / static_cast<double>(some.rounds);
+  o.one.rounds = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(seconds_of_an_iteration(o) / round_s));
 }
 
 std::optional<ideal> ideal_pfor(const arguments& a) {

@@ -9,7 +9,7 @@
 
 namespace tobi_bench {
 
-/// For loops: the rounds of compute() that last as long as --m says. Sets A.rounds. Before the workers are forked.
+/// For loops: what lasts as long as --m says. Sets O.one. Before the workers are forked.
 void calibrate(loop_options& o);
 
 /// Seconds. Without a span nothing is said about it.

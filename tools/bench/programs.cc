@@ -14,8 +14,14 @@ using json = nlohmann::ordered_json;
 double real(std::uint64_t n) { return static_cast<double>(n); }
 answer found(const tree_count& t) { return {t.nodes, t}; }
 
-std::string describe_loop(const arguments& a) { return fmt::format("n={} k={} m={}us", a.loop.n, a.loop.k, a.loop.m); }
-json params_loop(const arguments& a) { return {{"n", a.loop.n}, {"k", a.loop.k}, {"m_us", a.loop.m}}; }
+std::string describe_loop(const arguments& a) {
+  return fmt::format("n={} k={} m={}us{}", a.loop.n, a.loop.k, a.loop.m, a.loop.sleeps ? " asleep" : "");
+}
+json params_loop(const arguments& a) {
+  json params{{"n", a.loop.n}, {"k", a.loop.k}, {"m_us", a.loop.m}};
+  if (a.loop.sleeps) params["sleep"] = true;
+  return params;
+}
 
 const char* name_of(change_by by) { return by == change_by::accumulate ? "accumulate" : "checkout"; }
 const char* name_of(cilksort_shape s) { return s == cilksort_shape::original ? "original" : "pairs"; }
@@ -112,10 +118,9 @@ const program programs[] = {
      .searches_tree = true},
     {.name = "pfor",
      .with_tasks = {.run = [](const arguments& a) -> answer {
-       return {
-           tobi::run([k = a.loop.k, n = a.loop.n, rounds = a.loop.rounds] { return parallel::pfor(k, n, rounds); })};
+       return {tobi::run([k = a.loop.k, n = a.loop.n, one = a.loop.one] { return parallel::pfor(k, n, one); })};
      }},
-     .elided = {.run = [](const arguments& a) -> answer { return {elided::pfor(a.loop.k, a.loop.n, a.loop.rounds)}; }},
+     .elided = {.run = [](const arguments& a) -> answer { return {elided::pfor(a.loop.k, a.loop.n, a.loop.one)}; }},
      .describe = describe_loop,
      .params = params_loop,
      .done = [](const arguments&, const answer& got, std::string_view) -> work {
@@ -126,12 +131,9 @@ const program programs[] = {
      .is_loop = true},
     {.name = "recpfor",
      .with_tasks = {.run = [](const arguments& a) -> answer {
-       return {
-           tobi::run([k = a.loop.k, n = a.loop.n, rounds = a.loop.rounds] { return parallel::recpfor(k, n, rounds); })};
+       return {tobi::run([k = a.loop.k, n = a.loop.n, one = a.loop.one] { return parallel::recpfor(k, n, one); })};
      }},
-     .elided = {.run = [](const arguments& a) -> answer {
-       return {elided::recpfor(a.loop.k, a.loop.n, a.loop.rounds)};
-     }},
+     .elided = {.run = [](const arguments& a) -> answer { return {elided::recpfor(a.loop.k, a.loop.n, a.loop.one)}; }},
      .describe = describe_loop,
      .params = params_loop,
      .done = [](const arguments&, const answer& got, std::string_view) -> work {

@@ -31,15 +31,6 @@ namespace tobi_bench {
 
 namespace {
 
-constexpr std::uint64_t second_ns = 1'000'000'000;
-
-std::uint64_t now_ns() noexcept {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * second_ns + static_cast<std::uint64_t>(t.tv_nsec);
-}
-
-// Its end is a point in time, so a sleep that a signal interrupts goes on to where it would have ended.
 struct leaf {
   std::uint64_t ns;
   bool busy;
@@ -49,8 +40,7 @@ struct leaf {
       while (now_ns() < end) continue;
       return;
     }
-    const timespec until{static_cast<time_t>(end / second_ns), static_cast<long>(end % second_ns)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) continue;
+    sleep_until(end);
   }
 };
 

@@ -80,7 +80,7 @@ void print_json(const program& what, const arguments& a, const setting& where, c
     of["seconds"] = p.seconds;
     if (p.counts) of[p.did.unit] = p.speed();
   }
-  if (what.is_loop) line["rounds"] = a.loop.rounds;  // calibrated, so not what was asked for
+  if (what.is_loop && !a.loop.sleeps) line["rounds"] = a.loop.one.rounds;  // calibrated, so not what was asked for
   if (what.searches_tree) {
     line["leaves"] = r.got.tree.leaves();
     line["depth"] = r.got.tree.depth();

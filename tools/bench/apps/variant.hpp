@@ -17,8 +17,14 @@ namespace tobi_bench {
 /// the run.
 extern std::uint64_t* progress_word;
 
-/// A leaf of the loops: so many rounds of multiply-adds. Returns 1.
-std::uint64_t compute(std::uint64_t rounds);
+/// An iteration of the loops: so many rounds of multiply-adds, or so many nanoseconds of sleep.
+struct iteration {
+  std::uint64_t rounds = 0;
+  std::uint64_t sleep_ns = 0;  // 0: rounds
+
+  /// Returns 1.
+  std::uint64_t operator()() const;
+};
 
 /// What a tree search finds. Two registers, which a task returns without touching memory: the depth shares a word with
 /// the leaves. 24 bits are deeper than any stack, and leave 40 for the leaves (the largest named tree has 2^37.7).

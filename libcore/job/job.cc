@@ -77,11 +77,11 @@ job::job(const options& chosen) : settings_(first_settings()) {
   check_address_space(rank(), size(), sizeof(control_block) + settings_.heap_bytes);
   make_memory();
   exchange();
-  together_ = std::make_unique<assembly>(
-      *net_, control_->all, nodes_,
-      waiting{[this](unsigned spins, const awaited& what) { wait_in_assembly(spins, what); },
-              [] { sched::this_worker().call_neighbours(); },
-              [](int rank) { sched::this_worker().call_neighbour(rank); }});
+  together_ =
+      std::make_unique<assembly>(*net_, control_->all, nodes_,
+                                 waiting{[this](unsigned spins, const awaited& what) { wait_in_assembly(spins, what); },
+                                         [] { sched::this_worker().call_neighbours(); },
+                                         [](int rank) { sched::this_worker().call_neighbour(rank); }});
   start_global();
   if (tasks::poller::must_poll(transport_->caps()) || serves_only()) {
     bootstrap_->while_waiting([this] { transport_->progress(); });
@@ -206,12 +206,10 @@ void job::connect_far() {
     if (nodes_[r] != nodes_[rank()] && (2 * step < size() || rank() < r)) far.push_back(r);
   }
   if (far.size() > most / 2) return;
-  std::uint64_t ignored = 0;
-  for (const int r : far) {
-    const transports::op hello = transports::op::get(net_->heap(r), 0, &ignored, sizeof ignored);
-    net_->post(r, {&hello, 1});
-    net_->settle(r);
-  }
+  net_->meet(far, [this](unsigned spins) {
+    constexpr std::uint64_t longest_nap_ns = 2'000'000;
+    if (serves_then_sleeps(spins)) transports::nap(*transport_, growing_nap_ns(spins, longest_nap_ns));
+  });
 }
 
 void job::start_global() {
@@ -333,11 +331,12 @@ void job::wait_a_little(unsigned spins) {
 void job::wait_in_assembly(unsigned spins, const awaited& what) {
   constexpr std::uint64_t longest_nap_ns = 5'000'000;
   if (!serves_then_sleeps(spins)) return;
-  const std::uint64_t naps = spins - turns_before_naps();
-  const std::uint64_t ns = transport_->wait_fd() < 0
-                               ? shortest_nap_ns()
-                               : std::min(shortest_nap_ns() * (8 + naps) / 8, longest_nap_ns);
+  const std::uint64_t ns = transport_->wait_fd() < 0 ? shortest_nap_ns() : growing_nap_ns(spins, longest_nap_ns);
   sched::this_worker().sleep(*transport_, ns, [&what] { return what.is_there(); });
+}
+
+std::uint64_t job::growing_nap_ns(unsigned spins, std::uint64_t longest_ns) const noexcept {
+  return std::min(shortest_nap_ns() * (2 + spins - turns_before_naps()) / 2, longest_ns);
 }
 
 namespace {

@@ -115,6 +115,7 @@ class job {
   bool serves_then_sleeps(unsigned spins);
   [[nodiscard]] unsigned turns_before_naps() const noexcept;
   [[nodiscard]] std::uint64_t shortest_nap_ns() const noexcept { return std::uint64_t{25'000} * workers_per_core_; }
+  [[nodiscard]] std::uint64_t growing_nap_ns(unsigned spins, std::uint64_t longest_ns) const noexcept;
   void wait_a_little(unsigned spins);
   void wait_in_assembly(unsigned spins, const awaited& what);
   void take_result(const detail::root& what, void* result);

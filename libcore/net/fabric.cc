@@ -83,7 +83,7 @@ void fabric::wait_a_little(unsigned& spins, std::uint64_t sleepable_ns) {
 
 void fabric::wait(unsigned& spins) {
   transport_.progress();
-  wait_a_little(spins, nap_ns * crowd_);
+  wait_a_little(spins, std::min(nap_ns * crowd_ * (8 + spins) / 8, longest_sleep_ns));
 }
 
 void fabric::post_whole(int rank, std::span<const op> ops, bool in_order) {
@@ -165,6 +165,32 @@ void fabric::settle(int rank) {
     const status s = transport_.flush(rank);
     if (s == status::ok) return;
     if (s != status::again) lost(rank, s, "waiting for an operation");
+  }
+}
+
+// A get of a word each. A connection takes the time of several messages and of both processes: where those have to wait for a
+// core, one connection behind the other takes the sum of all.
+void fabric::meet(std::span<const int> ranks, const std::function<void(unsigned spins)>& wait) {
+  constexpr std::size_t at_a_time = 4;
+  struct call {
+    int rank;
+    bool posted;
+  };
+  std::vector<call> calls;
+  std::uint64_t ignored = 0;
+  for (unsigned spins = 0; !ranks.empty() || !calls.empty(); ++spins) {
+    for (; !ranks.empty() && calls.size() < at_a_time; ranks = ranks.subspan(1)) calls.push_back({ranks[0], false});
+    std::erase_if(calls, [&](call& c) {
+      const op hello = op::get(heap(c.rank), 0, &ignored, sizeof ignored);
+      status s = c.posted ? status::ok : transport_.post(c.rank, {&hello, 1});
+      if (s == status::ok) {
+        c.posted = true;
+        s = transport_.flush(c.rank);
+      }
+      if (s != status::ok && s != status::again) lost(c.rank, s, "meeting it");
+      return s == status::ok;
+    });
+    if (!calls.empty()) wait(spins);
   }
 }
 

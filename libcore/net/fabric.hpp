@@ -77,7 +77,8 @@ class fabric {
   void complete(int rank);
   /// The same, of operations that are no part of a steal or a join: neither counted nor traced.
   void settle(int rank);
-
+  /// Makes the connections to RANKS, a few at a time. WAIT is one turn of a loop that waits.
+  void meet(std::span<const int> ranks, const std::function<void(unsigned spins)>& wait);
   /// Waits for everything that was posted to anybody, unwaited operations included.
   void drain();
   /// Ends the job, because WHY is what came of DOING something with RANK.

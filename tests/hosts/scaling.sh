@@ -23,7 +23,7 @@ scales() {
 }
 echo "# | program | median | worst |"
 for shape in tree parallel_for; do
-  scales "a $shape of leaves" '(.ideal / .median, .ideal / .worst, .ideal / .median)' ramp --sleep --leaf 500ms --leaves 640 --shape $shape --repeat "$RUNS"
+  scales "a $shape of leaves" '(.ideal / .median, .ideal / .worst, .ideal / .median)' ramp --sleep --leaf 500ms --leaves 1280 --shape $shape --repeat "$RUNS"
 done
 scales "loops" .ideal_efficiency pfor --sleep --n 640 --k 2 --m 500000 --repeat "$RUNS"
 scales "loops of a recursion" .ideal_efficiency recpfor --sleep --n 256 --k 1 --m 500000 --repeat "$RUNS"

@@ -14,8 +14,7 @@ namespace tobi::job {
 
 using transports::op;
 
-assembly::assembly(net::fabric& net, assembly_words& own, const base::per_rank<int>& node_of,
-                   waiting how)
+assembly::assembly(net::fabric& net, assembly_words& own, const base::per_rank<int>& node_of, waiting how)
     : net_(net), own_(own), offset_(net.here(&own).offset()), waiting_(std::move(how)) {
   const bool maps = net.transport().caps().maps_peers;
   std::map<int, int> places;  // of the nodes that have been met

@@ -80,8 +80,8 @@ job::job(const options& chosen) : settings_(first_settings()) {
   together_ =
       std::make_unique<assembly>(*net_, control_->all, nodes_,
                                  waiting{[this](unsigned spins, const awaited& what) { wait_in_assembly(spins, what); },
-                                         [] { sched::this_worker().call_neighbours(); },
-                                         [](int rank) { sched::this_worker().call_neighbour(rank); }});
+                                         [] { sched::this_worker().asleep().call_all(); },
+                                         [](int rank) { sched::this_worker().asleep().call_rank(rank); }});
   start_global();
   if (tasks::poller::must_poll(transport_->caps()) || serves_only()) {
     bootstrap_->while_waiting([this] { transport_->progress(); });
@@ -332,7 +332,7 @@ void job::wait_in_assembly(unsigned spins, const awaited& what) {
   constexpr std::uint64_t longest_nap_ns = 5'000'000;
   if (!serves_then_sleeps(spins)) return;
   const std::uint64_t ns = transport_->wait_fd() < 0 ? shortest_nap_ns() : growing_nap_ns(spins, longest_nap_ns);
-  sched::this_worker().sleep(*transport_, ns, [&what] { return what.is_there(); });
+  sched::this_worker().asleep().sleep(*transport_, ns, [&what] { return what.is_there(); });
 }
 
 std::uint64_t job::growing_nap_ns(unsigned spins, std::uint64_t longest_ns) const noexcept {
@@ -458,7 +458,7 @@ void job::take_result(const detail::root& what, void* result) {
       near = net_->here(copy);
     }
     together_->tell_neighbours(epoch_, near.word);
-    sched::this_worker().call_neighbours();
+    sched::this_worker().asleep().call_all();
   }
   root_result head;
   net_->get(near, &head, sizeof head);

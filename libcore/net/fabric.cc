@@ -168,8 +168,8 @@ void fabric::settle(int rank) {
   }
 }
 
-// A get of a word each. A connection takes the time of several messages and of both processes: where those have to wait for a
-// core, one connection behind the other takes the sum of all.
+// A get of a word each. A connection takes the time of several messages and of both processes: where those have to wait
+// for a core, one connection behind the other takes the sum of all.
 void fabric::meet(std::span<const int> ranks, const std::function<void(unsigned spins)>& wait) {
   constexpr std::size_t at_a_time = 4;
   struct call {

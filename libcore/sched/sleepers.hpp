@@ -20,6 +20,7 @@
 
 #include "libcore/deque/window.hpp"
 #include "libcore/net/fabric.hpp"
+#include "transports/nap.hpp"
 
 namespace tobi::sched {
 
@@ -39,6 +40,15 @@ class sleepers {
   void falls_asleep() noexcept;
   /// It is awake. CALLED: fd() was readable.
   void is_awake(bool called) noexcept;
+
+  /// Outside of tasks: sleeps for NS, or until a neighbour calls or OVER has something to do. Not if CAME says true.
+  template <class Came>
+  void sleep(transports::transport& over, std::uint64_t ns, Came came) noexcept {
+    falls_asleep();
+    auto how = transports::nap_end::transport;
+    if (!came()) how = transports::nap(over, ns, fd_, came);
+    is_awake(how == transports::nap_end::call);
+  }
 
   /// Calls so many sleepers of this node, or all that there are. One load, and a fence, where nobody sleeps.
   void call(std::size_t most) noexcept;

@@ -38,7 +38,6 @@
 #include "libcore/task/task_results.hpp"
 #include "libcore/task/task_thread.hpp"
 #include "tobi/statistics.hpp"
-#include "transports/nap.hpp"
 
 namespace tobi::sched {
 
@@ -54,17 +53,8 @@ class worker {
   /// with a copy of the ARGUMENT_BYTES at ARGUMENT, which it may use.
   void schedule(void (*first)(void*), const void* argument, std::size_t argument_bytes, std::uint64_t& done,
                 std::uint64_t done_value);
-  /// The neighbours that sleep have been told something: the end of a run, or of a barrier.
-  void call_neighbours() noexcept { sleepers_.call_all(); }
-  void call_neighbour(int rank) noexcept { sleepers_.call_rank(rank); }
-  /// Outside of tasks: sleeps for NS, or until a neighbour calls or OVER has something to do. Not if CAME says true.
-  template <class Came>
-  void sleep(transports::transport& over, std::uint64_t ns, Came came) noexcept {
-    sleepers_.falls_asleep();
-    auto how = transports::nap_end::transport;
-    if (!came()) how = transports::nap(over, ns, sleepers_.fd(), came);
-    sleepers_.is_awake(how == transports::nap_end::call);
-  }
+  /// To sleep, and to call neighbours that do: they have been told of the end of a run, or of a barrier.
+  [[nodiscard]] sleepers& asleep() noexcept { return sleepers_; }
   /// Outside of tasks, behind each run.
   void end_of_run() noexcept { futures_.end_of_run(); }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <list>
 #include <string>
 
 #include "arch/cpu.hpp"
@@ -175,13 +176,13 @@ void fabric::meet(std::span<const int> ranks, const std::function<void(unsigned 
   struct call {
     int rank;
     bool posted;
+    std::uint64_t got;  // reads that are under way share no memory
   };
-  std::vector<call> calls;
-  std::uint64_t ignored = 0;
+  std::list<call> calls;
   for (unsigned spins = 0; !ranks.empty() || !calls.empty(); ++spins) {
-    for (; !ranks.empty() && calls.size() < at_a_time; ranks = ranks.subspan(1)) calls.push_back({ranks[0], false});
+    for (; !ranks.empty() && calls.size() < at_a_time; ranks = ranks.subspan(1)) calls.push_back({ranks[0], false, 0});
     std::erase_if(calls, [&](call& c) {
-      const op hello = op::get(heap(c.rank), 0, &ignored, sizeof ignored);
+      const op hello = op::get(heap(c.rank), 0, &c.got, sizeof c.got);
       status s = c.posted ? status::ok : transport_.post(c.rank, {&hello, 1});
       if (s == status::ok) {
         c.posted = true;

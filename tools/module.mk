@@ -11,7 +11,7 @@ bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/programs.c
                    tools/bench/hf/hf.cc tools/bench/hf/molecule.cc tools/bench/hf/integrals.cc tools/bench/hf/scf.cc tools/bench/hf/reference.cc \
                    tools/bench/tce/tce.cc tools/bench/tce/tensor.cc tools/bench/tce/reference.cc tools/bench/tce/blas.cc \
                    tools/bench/peers/openmp.cc $(if $(HAVE_tbb),tools/bench/peers/onetbb.cc) $(bench_apps)
-perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/control.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc \
+perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/control.cc tools/perf/pairs.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc \
                    tools/perf/transport_lane.cc tools/perf/raw.cc $(raw_sources)
 report_sources  := tools/report/main.cc tools/report/trace.cc tools/report/activity.cc tools/report/figures.cc tools/report/results.cc tools/report/lookup.cc tools/report/curves.cc tools/report/papers.cc tools/report/taken.cc tools/report/global.cc tools/report/ramp.cc tools/report/print.cc tools/report/page.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc
 example_sources := tools/examples/collection.cc tools/examples/fib.cc tools/examples/pi.cc tools/examples/queens.cc tools/examples/sort.cc tools/examples/stencil.cc tools/examples/wavefront.cc

@@ -11,7 +11,14 @@
 namespace tobi_tools {
 
 struct summary {
-  double min = 0, median = 0, mean = 0, p99 = 0, p999 = 0;
+  double min = 0, median = 0, mean = 0, p99 = 0, p999 = 0, max = 0;
+  double deviation = 0;  // standard, of the samples
+  std::size_t samples = 0;
+
+  /// Whether a percentile says something: at least ten samples lie beyond it.
+  [[nodiscard]] bool has_percentile(double share) const {
+    return static_cast<double>(samples) * (1 - share) >= 10 - 1e-6;
+  }
 };
 
 namespace detail {
@@ -44,8 +51,18 @@ inline double mean(const std::vector<double>& samples) {
 /// Of at least one sample.
 inline summary summarize(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
-  return {samples.front(), detail::middle_of(samples), mean(samples), detail::at_share(samples, 0.99),
-          detail::at_share(samples, 0.999)};
+  const double middle = mean(samples);
+  double squares = 0;
+  for (const double s : samples) squares += (s - middle) * (s - middle);
+  const auto n = static_cast<double>(samples.size());
+  return {samples.front(),
+          detail::middle_of(samples),
+          middle,
+          detail::at_share(samples, 0.99),
+          detail::at_share(samples, 0.999),
+          samples.back(),
+          samples.size() > 1 ? std::sqrt(squares / (n - 1)) : 0,
+          samples.size()};
 }
 
 }  // namespace tobi_tools

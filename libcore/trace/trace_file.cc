@@ -76,7 +76,7 @@ void rank_facts(std::string& text, int rank, const trace_rank& r) {
 
 void trace_encoder::begin() {
   const auto ranks = static_cast<int>(facts_.ranks.size());
-  text_.append("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"format\":\"tobiuo-trace\",\"version\":1");
+  text_.append("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"format\":\"tobiuo-trace\",\"version\":2");
   field(text_, "workers", facts_.ranks.size());
   text_.append(",\"transport\":");
   quoted(text_, facts_.transport);
@@ -139,7 +139,45 @@ void trace_encoder::slice(int rank, std::string_view name, std::uint64_t begin, 
   microseconds(text_, std::floor(since_begin(rank, end)) - std::floor(since_begin(rank, begin)));
 }
 
+// A slice of its worker's track is around each end, to which the viewer ties it.
+void trace_encoder::arrow_end(int rank, std::string_view name, char phase, std::string_view id, std::uint64_t of,
+                              double ns) {
+  line();
+  text_.append("{\"ph\":\"");
+  text_ += phase;
+  text_.append("\",\"pid\":");
+  number(text_, static_cast<std::uint64_t>(first_process + facts_.ranks[rank].node));
+  field(text_, "tid", static_cast<std::uint64_t>(rank + first_thread));
+  text_.append(",\"name\":\"").append(name).append("\",\"cat\":\"arrow\",\"id\":\"").append(id);
+  number(text_, of);
+  text_.append("\",\"ts\":");
+  microseconds(text_, ns);
+  if (phase == 'f') text_.append(",\"bp\":\"e\"");
+  text_ += '}';
+}
+
+// What has gone from one worker to another: a stolen continuation, and the news that a task may go on. A theft is
+// one-sided, so its victim knows nothing of it, and the thief's clock says when.
+void trace_encoder::arrows(int rank, const trace::event& e) {
+  const bool got = e.kind == event_kind::steal &&
+                   (e.result == steal_result::taken || e.result == steal_result::context) && e.peer >= 0;
+  if (got && e.peer < static_cast<int>(facts_.ranks.size())) {
+    ++arrows_;
+    arrow_end(e.peer, "stolen", 's', "s", arrows_, since_begin(rank, e.begin));
+    arrow_end(rank, "stolen", 'f', "s", arrows_, since_begin(rank, e.end));
+  } else if (e.kind == event_kind::ready) {
+    arrow_end(rank, "goes on", 's', "j", e.value, since_begin(rank, e.end));
+  } else if (e.kind == event_kind::resume) {
+    arrow_end(rank, "goes on", 'f', "j", e.value, since_begin(rank, e.end));
+  }
+}
+
 void trace_encoder::event(int rank, const trace::event& e) {
+  described(rank, e);
+  arrows(rank, e);
+}
+
+void trace_encoder::described(int rank, const trace::event& e) {
   if (e.kind == event_kind::ready || e.kind == event_kind::publish) {
     open(rank, name_of(e.kind), 'i', e.end);  // a worker's moments are in order, also where one was found late
     text_.append(",\"s\":\"t\"");

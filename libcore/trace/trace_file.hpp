@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file of TOBI_TRACE: the JSON of Chrome's trace viewer ("trace event format"), which Perfetto opens. Complete
 // events (ph X), each one within its worker's track strictly nested, moments (ph i), and the names of the tracks (ph
-// M): nothing has to be matched, so a file that lost its oldest events is still well formed.
+// M): nothing has to be matched, so a file that lost its oldest events is still well formed. Behind what goes from one
+// worker to another comes an arrow, as two ends (ph s, f): a theft has both, and the news that a task may go on has one
+// where it is told and one where the task is in place again.
 //
 // A node is a process of the viewer, and a worker is a thread of it. Times are microseconds, with three digits behind
 // the point, by the clock of rank 0, from the start of the job. One event per line, so that a reader needs no memory
@@ -56,10 +58,14 @@ class trace_encoder {
   void open(int rank, std::string_view name, char phase, std::uint64_t ns);
   [[nodiscard]] double since_begin(int rank, std::uint64_t ns) const;
   void slice(int rank, std::string_view name, std::uint64_t begin, std::uint64_t end);
+  void described(int rank, const trace::event& e);
+  void arrows(int rank, const trace::event& e);
+  void arrow_end(int rank, std::string_view name, char phase, std::string_view id, std::uint64_t of, double ns);
 
   std::string& text_;
   const trace_facts& facts_;
   bool first_ = true;
+  std::uint64_t arrows_ = 0;  // of thefts
 };
 
 /// The last line of a file that is whole.

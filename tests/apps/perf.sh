@@ -10,12 +10,14 @@ few="-n 400 -w 10"
 
 # One line of --json: exactly these fields, in this order. $1 op, $2 size, $3 raw, $4 what a measured number looks like.
 line() {
-  n=$4
-  rate=$n
+  local n=$4 rate=$4 why=null trips= maybe="\\(null\\|$4\\)" cpu="\\(null\\|\\[$4,$4\\]\\)"
   [ "$2" = null ] && rate=null
-  case $1 in steal.*) trips=",\"round_trips\":$n" ;; *) trips= ;; esac
-  printf '^{"op":"%s","transport":"shm","size":%s,"raw":%s,"iterations":[0-9]*,"min_us":%s,"median_us":%s,"mean_us":%s,"p99_us":%s,"p999_us":%s,"bytes_per_second":%s,"operations_per_second":%s%s}$' \
-    "$1" "$2" "$3" "$n" "$n" "$n" "$n" "$n" "$rate" "$n" "$trips"
+  [ "$4" = null ] && why='"[^"]*"'
+  case $1 in steal.*) trips=",\"round_trips\":$n" ;; esac
+  printf '^{"op":"%s","transport":"shm","size":%s,"raw":%s,"pairs":1,"iterations":[0-9]*,"samples":[0-9]*,"operations_per_sample":[0-9]*' "$1" "$2" "$3"
+  printf ',"%s":%s' min_us "$n" median_us "$n" mean_us "$n" max_us "$n" deviation_us "$n" p99_us "$maybe" p999_us "$maybe" clock_us "$maybe" \
+    bytes_per_second "$rate" operations_per_second "$n" peak_per_second "$n" cpu "$cpu" ratio "$maybe" not_measured "$why"
+  printf '%s}$' "$trips"
 }
 number='[0-9][0-9.]*\(e[+-][0-9]*\)\{0,1\}'
 has_line() { grep -q "$(line "$@" "$number")" "$out"; }
@@ -36,14 +38,15 @@ size_of() {
   esac
 }
 
+has_not() { [ "$1" != put-notify ]; echo $?; }  # 1: shm does not do it
 for op in $operations; do
   run TOBI_WORKERS=2 "$perf" "$op" $few
-  all "$op: a table with a heading and its rows" '[ $status -eq 0 ]' silent 'says "^$op: "' \
-    'says "^op .*transport .*size .*iterations .*min us .*median .*mean .*p99 .*p99.9 .*bandwidth .*rate"' \
+  all "$op: a table with a heading and its rows" '[ $status -eq $(has_not "$op") ]' silent 'says "^$op: "' \
+    'says "^op .*transport .*size .*samples .*each .*min us .*median .*mean .*max .*dev .*p99 .*p99.9 .*bandwidth .*rate .*cpu %"' \
     '( for r in $(rows_of $op); do says "^$r .*shm" || exit 1; done )'
   run TOBI_WORKERS=2 "$perf" "$op" $few --json
   if [ "$op" = put-notify ]; then
-    all "$op: shm does not claim it, which is said in one line" '[ $status -eq 0 ]' 'lines 1' '[ "$(wc -l < "$err")" -eq 1 ]' \
+    all "$op: shm does not claim it, which is said in one line, and is not what was asked for" '[ $status -eq 1 ]' 'lines 1' '[ "$(wc -l < "$err")" -eq 1 ]' \
       'complains "does not claim put_notify"' 'grep -q "$(line put-notify 8 false null)" "$out"'
     continue
   fi
@@ -59,23 +62,53 @@ all "seven operations are seven" '[ $status -eq 0 ]' '[ "$(grep -c "\"iterations
 run "$perf" put -n 1 -w 0 --json
 all "one operation is one" '[ $status -eq 0 ]' '[ "$(grep -c "\"iterations\":1," "$out")" -eq 2 ]'
 for op in get put amo-faa amo-cas chain rate bw; do
-  run "$perf" "$op" $few --raw
+  run "$perf" "$op" -n 40000 -w 10 --raw
   all "$op --raw: a ratio for each row" '[ $status -eq 0 ]' silent 'says "ratio tobi/raw$"' \
     '[ "$(grep -c "^$op.* raw .* [0-9]*\.[0-9]*$" "$out")" -eq "$(rows_of "$op" | wc -w)" ]'
 done
 run TOBI_TRANSPORT=shm "$perf" get $few --json
 all "TOBI_TRANSPORT is the default" '[ $status -eq 0 ]' 'has_line get 8 false'
 run "$perf" get $few --transport self,shm
-all "transports are rows of one table, also one that cannot be used here" '[ $status -eq 0 ]' silent \
-  '[ "$(count_lines "^op ")" -eq 1 ]' 'says "^get  *self .*not measured: it cannot be used here: "' 'says "^get  *shm  *8 .* M$"'
+all "transports are rows of one table, also one that cannot be used here" '[ $status -eq 1 ]' silent \
+  '[ "$(count_lines "^op ")" -eq 1 ]' 'says "^get  *self .*not measured: it cannot be used here: "' 'says "^get  *shm  *8 .* M  "'
 
 for op in get put amo-faa amo-cas chain rate bw; do
   run "$perf" "$op" $few --responder-idle
-  all "$op with a target that sleeps" '[ $status -eq 0 ]' silent 'says "The target sleeps; the transport claims"' \
+  all "$op with a target that sleeps" '[ $status -eq $([ $op != put ]; echo $?) ]' silent 'says "The target sleeps; the transport claims"' \
     'says "^$(rows_of "$op" | cut -d " " -f 1)  *shm .*/s"'
 done
 run "$perf" put $few --responder-idle
 all "a ping-pong needs a target that answers, and says so" 'says "^put-oneway .*not measured: the target of a ping-pong"'
+
+# --- what is counted ---
+number_of() { jq -e "$1" "$out" >/dev/null; }
+run "$perf" get -n 1000 --transport shm --json
+all "work over time is the mean's, and the peak is that of the shortest sample" '[ $status -eq 0 ]' \
+  'number_of ".operations_per_second * .mean_us / 1e6 - 1 | fabs < 1e-9"' 'number_of ".peak_per_second * .min_us / 1e6 - 1 | fabs < 1e-9"' \
+  'number_of ".iterations == .samples * .operations_per_sample"' 'number_of ".iterations <= 1000 and .iterations > 1000 - .samples"' \
+  'number_of ".min_us <= .median_us and .median_us <= .max_us and .mean_us <= .max_us"'
+all "percentiles are of single operations only" 'number_of ".operations_per_sample > 1 and .p99_us == null and .p999_us == null"'
+run TOBI_NODES=2 TOBI_OFI_PROVIDER='tcp;ofi_rxm' "$perf" get -n 2000 --transport ofi --json
+all "and where ten samples lie beyond them" '[ $status -eq 0 ]' 'number_of ".operations_per_sample > 1 or (.p99_us >= .median_us and .p999_us == null)"'
+run "$perf" get -n 8 -w 1 --transport shm --raw --json
+all "no ratio where reading the clock is a part of it" '[ $status -eq 0 ]' 'tail -n 1 "$out" | jq -e ".raw and .ratio == null and .clock_us > 0" >/dev/null'
+
+# --- both ways, several pairs ---
+for op in bw rate; do
+  run "$perf" $op -n 4096 --bidirectional --json
+  all "$op --bidirectional: what both do, over time" '[ $status -eq 0 ]' silent 'lines $(rows_of $op | wc -w)' \
+    '[ "$(jq -r .op "$out" | grep -c -- "-both$")" -eq $(rows_of $op | wc -w) ]' 'number_of ".operations_per_second > 1e6 / .mean_us and .peak_per_second == null"'
+  run "$perf" $op -n 4096 --bidirectional --raw
+  all "$op --bidirectional --raw: the library's own calls too" '[ $status -eq 0 ]' '[ "$(grep -c "^$op.*-both .* raw .* [0-9]*\.[0-9]*$" "$out")" -eq "$(rows_of "$op" | wc -w)" ]'
+done
+run "$perf" bw -n 2048 --bidirectional --transport ofi --json
+all "bw --bidirectional over a fabric that moves when it is polled" '[ $status -eq 0 ]' silent 'lines 2'
+for t in shm ofi; do
+  run "$perf" get -n 2000 --pairs 3 --transport $t --json
+  all "three pairs over $t: a row, of all" '[ $status -eq 0 ]' silent 'lines 1' 'number_of ".pairs == 3 and .operations_per_second > 1e6 / .mean_us and .samples >= 12"'
+done
+run "$perf" put-notify -n 10 --pairs 2
+all "what two pairs cannot do is said once" '[ $status -eq 1 ]' '[ "$(grep -c "not measured" "$out")" -eq 1 ]'
 
 # --- the plot ---
 run "$perf" put -s 1,64,4K,1M $few --raw --plot "$folder/plot.svg"
@@ -83,7 +116,7 @@ all "--plot writes an SVG with a line and a name for each" '[ $status -eq 0 ]' s
   '( for n in "shm put" "shm put raw" "shm put-oneway" "shm put-oneway raw" bytes "median latency in microseconds"; do grep -q ">$n</text>" "$folder/plot.svg" || exit 1; done )' \
   '! grep -q "href\|url(\|@import\|nan\|inf" "$folder/plot.svg"'
 run "$perf" put-notify $few --plot "$folder/empty.svg"
-all "a plot of nothing says so" '[ $status -eq 0 ]' 'grep -q "nothing was measured" "$folder/empty.svg"'
+all "a plot of nothing says so" '[ $status -eq 1 ]' 'grep -q "nothing was measured" "$folder/empty.svg"'
 run "$perf" get -s 8 $few --plot "$folder/point.svg"
 all "a plot of one size has one point, and one beside its name" '[ $status -eq 0 ]' '[ "$(grep -c "<circle" "$folder/point.svg")" -eq 2 ]' '! grep -q "nan\|inf" "$folder/point.svg"'
 parser=
@@ -120,6 +153,12 @@ refuses "--workers: " barrier --workers 0
 for op in steal barrier; do
   for o in --raw --responder-idle "--plot $folder/x.svg"; do refuses "means nothing for $op" $op $o; done
 done
+for op in get put steal; do refuses "--bidirectional means nothing for $op" $op --bidirectional; done
+refuses "contradict" bw --bidirectional --responder-idle
+refuses "contradict" get --pairs 2 --raw
+refuses "not for mpi" get --pairs 2 --transport mpi
+refuses "--pairs means nothing for steal" steal --pairs 2
+refuses "--pairs" get --pairs 0
 refuses "cannot be written" get --plot /nowhere/x.svg
 refuses "takes one value" get --size 8 --size 9
 run TOBI_TRANSPORT=pigeon "$perf" get

@@ -16,11 +16,20 @@ nests='
     until((.open | length) == 0 or .open[-1] > $i[0]; .open |= .[:-1]) |
     (if (.open | length) > 0 and $i[1] > .open[-1] then .ok = false else . end) | .open += [$i[1]]) | .ok)'
 named='([.traceEvents[] | select(.ph != "M") | .tid] | unique) - [.traceEvents[] | select(.name == "thread_name" and .args.name != "") | .tid] == []'
-monotone='[.traceEvents[] | select(.ph != "M")] | group_by(.tid) | all(map(.ts + (.dur // 0)) | . as $e | all(range(1; length); $e[.] >= $e[. - 1] - 0.0011))'
+monotone='[.traceEvents[] | select(.ph == "X" or .ph == "i")] | group_by(.tid) | all(map(.ts + (.dur // 0)) | . as $e | all(range(1; length); $e[.] >= $e[. - 1] - 0.0011))'
+# An arrow has two ends, and none comes before the other by more than the clocks may be wrong. Of the news that a task may go on the
+# name is a place in memory, which later tasks have too: those of one name are in order. What a ring has lost has no end.
+arrows='(.otherData.ranks | map(.clock_error_ns) | 2 * max / 1000 + 0.002) as $bound | (.otherData.ranks | all(.lost == 0)) as $whole |
+[.traceEvents[] | select(.cat == "arrow")] | group_by(.id) | all(
+  (map(select(.ph == "s").ts) | sort) as $from | (map(select(.ph == "f").ts) | sort) as $to |
+  ($whole | not) or (($from | length) == ($to | length) and all(range($to | length); $to[.] >= $from[.] - $bound)))'
 if command -v jq >/dev/null; then
   # The rule is first tried on intervals that overlap.
   echo '{"traceEvents":[{"ph":"X","tid":1,"ts":0,"dur":5},{"ph":"X","tid":1,"ts":3,"dur":4}]}' | jq -e "$nests | not" >"$out" 2>"$err"
   verdict $? "intervals that overlap are noticed"
+  echo '{"otherData":{"ranks":[{"clock_error_ns":1000,"lost":0}]},"traceEvents":[{"ph":"s","cat":"arrow","id":"j1","ts":9},{"ph":"f","cat":"arrow","id":"j1","ts":5}]}' |
+    jq -e "$arrows | not" >"$out" 2>"$err"
+  verdict $? "an arrow into the past is noticed"
 else
   skip "traces by jq: not installed"
 fi
@@ -38,7 +47,9 @@ checked() {  # what, then settings and arguments of tobi-bench
   jq -c "$counts" "$out" >"$folder/b"
   cp "$out" "$folder/b.json"
   all "$what: the file's counts are the job's" '[ -s "$folder/a" ]' 'cmp -s "$folder/a" "$folder/b"'
-  for rule in nests named monotone; do
+  for rule in nests named monotone arrows; do
+    # There each task that forks moves, and nobody says that it may go on.
+    [[ $rule != arrows || $what != TOBI_DEBUG_MIGRATE* ]] || continue
     eval "filter=\$$rule"
     jq -e "$filter" "$trace" >"$folder/c" 2>&1
     verdict $? "$what: $rule"

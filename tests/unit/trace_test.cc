@@ -92,10 +92,10 @@ TEST(tracer, a_task_that_was_found_ready_late_has_the_time_since_it_was) {
   encoder.event(0, {could + 9000, could + 9000, event_kind::ready, steal_result::taken, 0, -1, 64, 1, {}});
   encoder.end();
   const auto events = nlohmann::json::parse(text)["traceEvents"];
-  const auto& late = events[events.size() - 2];
+  const auto& late = events[events.size() - 4];  // an arrow's end is behind each
   EXPECT_EQ(late["ts"], 7.0) << "moments are in order";
   EXPECT_EQ(late["args"], nlohmann::json::parse(R"({"join":"48","for_ns":7000})"));
-  EXPECT_FALSE(events.back()["args"].contains("for_ns"));
+  EXPECT_FALSE(events[events.size() - 2]["args"].contains("for_ns"));
 }
 
 TEST(tracer, records_nothing_outside_of_runs_and_no_wait_inside_a_steal) {
@@ -207,12 +207,24 @@ TEST(trace_file, is_json_with_every_track_named_one_event_a_line) {
   EXPECT_EQ(all["otherData"]["ranks"][1]["lost"], 17);
   std::map<int, std::string> names;
   std::vector<nlohmann::json> events;
+  std::vector<nlohmann::json> arrows;
   for (const auto& e : all["traceEvents"]) {
     if (e["name"] == "thread_name") names[e["tid"]] = e["args"]["name"];
-    if (e["ph"] != "M") events.push_back(e);
+    if (e["ph"] == "s" || e["ph"] == "f") {
+      arrows.push_back(e);
+    } else if (e["ph"] != "M") {
+      events.push_back(e);
+    }
   }
   EXPECT_EQ(names, (std::map<int, std::string>{{1, "worker 0"}, {2, "worker 1"}, {3, "worker 2"}}));
   ASSERT_EQ(events.size(), 4u);
+  ASSERT_EQ(arrows.size(), 3u) << "of the theft that succeeded, and of the task that may go on";
+  EXPECT_EQ(arrows[0]["tid"], 3) << "from the victim";
+  EXPECT_EQ(arrows[0]["ts"], 1.0);
+  EXPECT_EQ(arrows[1]["tid"], 2) << "to the thief";
+  EXPECT_EQ(arrows[1]["ts"], 2.234);
+  EXPECT_EQ(arrows[0]["id"], arrows[1]["id"]);
+  EXPECT_EQ(arrows[2]["id"], "j18446744073709551600");
   EXPECT_EQ(events[0]["ts"], 0.5);
   EXPECT_EQ(events[0]["dur"], 3.499);
   EXPECT_EQ(events[1]["args"],

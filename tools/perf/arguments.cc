@@ -99,6 +99,18 @@ void take_transports(arguments& a, std::string list) {
 }
 
 void check_together(const arguments& a) {
+  if (a.both_ways && a.op != "bw" && a.op != "rate") {
+    refuse("--bidirectional means nothing for " + a.op + ": it is for bw and rate");
+  }
+  if (a.pairs > 1) {
+    if (uses_runtime(a.op)) refuse("--pairs means nothing for " + a.op);
+    if (a.raw) refuse("--pairs and --raw contradict each other: the library's own calls are measured by one pair");
+    if (std::find(a.transports.begin(), a.transports.end(), "mpi") != a.transports.end()) {
+      refuse("--pairs is not for mpi, whose ranks are those of the whole job");
+    }
+    if (a.meets) refuse("--pairs is not for --listen and --connect, which are one pair; take a launcher");
+  }
+  if (a.both_ways && a.responder_idle) refuse("--bidirectional and --responder-idle contradict each other");
   if (!uses_runtime(a.op)) {
     if (a.workers != 0) refuse("--workers means something for barrier only");
     return;
@@ -117,8 +129,8 @@ void check_launched(const arguments& a) {
 }  // namespace
 
 std::string to_text(const arguments& a) {
-  return nlohmann::json{a.op,  a.sizes,     a.transports.front(), a.iterations, a.warmup, a.responder_idle,
-                        a.raw, a.duration_s}
+  return nlohmann::json{a.op,  a.sizes,      a.transports.front(), a.iterations, a.warmup, a.responder_idle,
+                        a.raw, a.duration_s, a.both_ways,          a.pairs}
       .dump();
 }
 void from_text(const std::string& text, arguments& a) {
@@ -131,6 +143,8 @@ void from_text(const std::string& text, arguments& a) {
   a.responder_idle = j[5];
   a.raw = j[6];
   a.duration_s = j[7];
+  a.both_ways = j[8];
+  a.pairs = j[9];
 }
 
 void refuse(const std::string& why) { tobi_tools::refuse("tobi-perf", why); }
@@ -158,6 +172,10 @@ arguments parse(int argc, char** argv) {
   app.add_option("--workers", a.workers, "barrier: how many take part (default: TOBI_WORKERS, or one per core)")
       ->check(CLI::Range(1, 65535));
   app.add_flag("--responder-idle", a.responder_idle, "the target sleeps, in place of polling the transport");
+  app.add_option("--pairs", a.pairs, "pairs of processes that measure at once")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_flag("--bidirectional", a.both_ways, "bw and rate: the target does the same to the initiator meanwhile");
   app.add_flag("--raw", a.raw, "also the shortest loop of the library's own calls, in turn, and the ratio");
   app.add_flag("--json", a.json, "one JSON object per row");
   app.add_option("--plot", a.plot, "write median latency against size to this file, as SVG");
@@ -166,6 +184,7 @@ arguments parse(int argc, char** argv) {
   app.add_flag("--child", a.child)->group("");
   tobi_tools::parse(app, argc, argv, tobi_tools::sentence_of);
   tobi_tools::meet(meeting, "tobi-perf", argv);
+  a.meets = meeting.listen || !meeting.connect.empty();
   if (a.op.empty() && meeting.listen) a.op = "get";  // the other host's arguments are both's
   if (a.op.empty()) refuse("name an operation first: " + operation_names());
   const operation* o = find(a.op);

@@ -15,11 +15,14 @@ struct arguments {
   std::uint64_t iterations = 0;  // 0: as many as take some tenths of a second
   std::uint64_t warmup = 100;
   int workers = 0;  // barrier; 0: the runtime decides
+  int pairs = 1;    // of processes, which measure at once
   bool responder_idle = false;
+  bool both_ways = false;  // bw and rate: rank 1 does the same meanwhile
   bool raw = false;
   bool json = false;
   std::string plot;       // the file, or ""
   double duration_s = 0;  // of a row; 0: some tenths of a second
+  bool meets = false;     // --listen or --connect
   bool child = false;     // this process measures one transport and prints rows for the one that started it
 };
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <cerrno>
 #include <chrono>
@@ -23,10 +24,11 @@ namespace {
 namespace base = tobi::base;
 namespace tcp = tobi::bootstrap::tcp;
 
-enum class word : std::uint32_t { order, stop, quit, ready, stopped };
+enum class word : std::uint32_t { order, stop, quit, ready, stopped, cpu };
 struct letter {
   word what;
   order of{};
+  done_by_itself done{};
 };
 
 // False: the other end has closed.
@@ -89,6 +91,12 @@ tcp::file connected(const std::string& text, const std::string& whom) {
 
 }  // namespace
 
+std::uint64_t own_cpu_ns() noexcept {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
 controller::controller(tobi::bootstrap::bootstrap& job) {
   job.put(key, {});
   job.fence();
@@ -99,18 +107,36 @@ controller::controller(tobi::bootstrap::bootstrap& job) {
 }
 
 void controller::begin(const work& w, std::uint32_t lane) {
-  letter l{word::order, {w, lane, false}};
+  letter l{word::order, {w, lane, false, false}};
   if (!send_all(ranks_[0], l) || !receive_all(ranks_[0], l)) lost();
 }
 
-void controller::stop() {
+done_by_itself controller::stop(const std::function<void(const stop_flag& stopped)>& serve) {
   letter l{word::stop};
+  if (!send_all(ranks_[0], l)) lost();
+  stop_flag stopped{0};
+  std::thread hears([&] {
+    if (!receive_all(ranks_[0], l)) lost();
+    stopped.store(1, std::memory_order_release);
+  });
+  serve(stopped);
+  hears.join();
+  return l.done;
+}
+
+void controller::meet() {
+  if (!send_all(ranks_[0], {word::order, {{}, 0, false, true}})) lost();
+}
+
+std::uint64_t controller::cpu_ns() {
+  letter l{word::cpu};
   if (!send_all(ranks_[0], l) || !receive_all(ranks_[0], l)) lost();
+  return l.done.ns;
 }
 
 void controller::quit() {
   for (const tcp::file& rank : ranks_) {
-    if (!send_all(rank, {word::quit, {{}, 0, true}})) lost();
+    if (!send_all(rank, {word::quit, {{}, 0, true, false}})) lost();
   }
 }
 
@@ -126,6 +152,10 @@ struct listener::state {
     for (letter l{}; receive_all(rank_0, l);) {
       if (l.what == word::stop) {
         stop.store(1, std::memory_order_release);
+        continue;
+      }
+      if (l.what == word::cpu) {  // nothing else is under way on the connection
+        if (!send_all(rank_0, {word::cpu, {}, {0, own_cpu_ns()}})) break;
         continue;
       }
       now = l.of;
@@ -173,8 +203,8 @@ void listener::say_ready() {
   if (!send_all(state_->rank_0, {word::ready})) lost();
 }
 const stop_flag& listener::stop() const noexcept { return state_->stop; }
-void listener::say_stopped() {
-  if (!send_all(state_->rank_0, {word::stopped})) lost();
+void listener::say_stopped(const done_by_itself& what) {
+  if (!send_all(state_->rank_0, {word::stopped, {}, what})) lost();
 }
 bool listener::is_over() const noexcept { return state_->over.load(std::memory_order_acquire); }
 

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -20,6 +21,16 @@ struct order {
   work todo{};
   std::uint32_t lane = 0;
   bool quit = false;
+  bool meets = false;  // all pairs
+};
+
+/// Time of the cores that this process has taken.
+[[nodiscard]] std::uint64_t own_cpu_ns() noexcept;
+
+/// What rank 1 has done where both ranks do the same.
+struct done_by_itself {
+  std::uint64_t operations = 0;
+  std::uint64_t ns = 0;
 };
 
 /// Rank 0's end.
@@ -28,9 +39,14 @@ class controller {
   /// Collective, with listener's. Fatal where a rank cannot be reached.
   explicit controller(tobi::bootstrap::bootstrap& job);
 
-  /// Rank 1 does W on LANE from when this returns until stop() does.
+  /// Rank 1 does W on LANE from when this returns until stop() does. SERVE is called until the flag is set, which says
+  /// that rank 1 has stopped: what it has begun may need this rank. Returns what it did by itself.
   void begin(const work& w, std::uint32_t lane);
-  void stop();
+  done_by_itself stop(const std::function<void(const stop_flag& stopped)>& serve);
+  /// Rank 1 meets the other pairs, as rank 0 does next.
+  void meet();
+  /// Time of the cores that rank 1 has taken, in nanoseconds. Its thread replies, so it may sleep.
+  [[nodiscard]] std::uint64_t cpu_ns();
   /// All ranks come to their end.
   void quit();
 
@@ -48,7 +64,7 @@ class listener {
   /// This rank works on it, until stop_flag() says otherwise.
   void say_ready();
   [[nodiscard]] const stop_flag& stop() const noexcept;
-  void say_stopped();
+  void say_stopped(const done_by_itself& what);
   /// Whether rank 0 has said that all come to their end.
   [[nodiscard]] bool is_over() const noexcept;
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -39,6 +40,8 @@ std::string command(const arguments& a, const std::string& transport, const std:
   if (a.duration_s > 0) c += fmt::format(" --duration {}", a.duration_s);
   if (a.workers != 0) c += fmt::format(" --workers {}", a.workers);
   if (a.responder_idle) c += " --responder-idle";
+  if (a.pairs != 1) c += fmt::format(" --pairs {}", a.pairs);
+  if (a.both_ways) c += " --bidirectional";
   if (a.raw) c += " --raw";
   // Only what differs from the default is named: some operations take no size.
   const std::string sizes = fmt::format("{}", fmt::join(a.sizes, ","));
@@ -48,6 +51,7 @@ std::string command(const arguments& a, const std::string& transport, const std:
 
 // Runs one measurement, and prints and keeps its rows. Returns the exit status.
 int gather(const arguments& a, const std::string& transport, const std::string& deque, std::vector<row>& rows) {
+  const std::size_t before = rows.size();
   FILE* out = popen(command(a, transport, deque).c_str(), "r");
   if (out == nullptr) return 1;
   char* text = nullptr;
@@ -67,10 +71,13 @@ int gather(const arguments& a, const std::string& transport, const std::string& 
   }
   std::free(text);
   const int ended = pclose(out);
-  const int status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 1;
+  int status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 1;
   if (status != 0 && status != 2) {
     fmt::print(stderr, "tobi-perf: the measurement of {} on {} failed with status {}.\n", a.op, transport, status);
   }
+  const auto is_missing = [](const row& r) { return !r.ns; };
+  if (status == 0 && std::any_of(rows.begin() + static_cast<std::ptrdiff_t>(before), rows.end(), is_missing))
+    status = 1;
   return status;
 }
 
@@ -115,5 +122,6 @@ int main(int argc, char** argv) {
   // This process is one of two, on hosts of their own: rank 0 prints.
   tobi::bootstrap::tcp::set_manner({"tobi-perf" + (uses_runtime(a.op) ? " " + a.op : ""), true});
   emit_to(a, {print_row_under_heading, print_note});
-  return measure(a);
+  const int status = measure(a);
+  return status == 0 && !all_measured() ? 1 : status;
 }

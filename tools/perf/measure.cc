@@ -24,6 +24,7 @@
 #include "libcore/base/log.hpp"
 #include "tools/perf/control.hpp"
 #include "tools/perf/lane.hpp"
+#include "tools/perf/pairs.hpp"
 #include "transports/registry.hpp"
 #include "transports/soft/settings.hpp"
 
@@ -42,6 +43,22 @@ constexpr std::uint64_t rounds = 8;                     // in which a transport 
 constexpr double default_round_ns = 5e7;
 constexpr std::uint64_t least_samples = 5;
 constexpr std::uint64_t most_samples = 50'000;
+// Operations of a sample, where single ones are shorter than this: then reading the clock is a hundredth of it.
+constexpr double shortest_sample_ns = 2000;
+constexpr std::uint64_t most_of_a_sample = 8192;
+constexpr std::uint64_t fewest_samples = 4;  // of a number of operations that the user gives
+// A ratio is not told where reading the clock is more of a sample than this.
+constexpr double clock_share = 0.05;
+
+// What two readings of the clock, one behind the other, are apart.
+double clock_cost_ns() {
+  std::vector<double> all(1001);
+  for (double& one : all) {
+    const std::uint64_t begin = arch::cycles();
+    one = arch::cycles_to_ns(arch::cycles() - begin);
+  }
+  return tobi_tools::mean(all) < 1000 ? tobi_tools::mean(all) : tobi_tools::median(all);
+}
 
 // The other rank's memory, opened here, where both are on one machine; -1 else.
 int peer_file(tobi::bootstrap::bootstrap& job, int own) {
@@ -80,11 +97,12 @@ int memory_file(std::size_t bytes) {
 }
 
 // Binds this rank to a core of its machine, and says where it is.
-std::string bind(tobi::bootstrap::bootstrap& job, const base::settings& s) {
+std::string bind(tobi::bootstrap::bootstrap& job, const base::settings& s, const pair* pairs) {
   const auto& cores = arch::this_machine().cores;
   const int node = job.nodes()[job.rank()];
   const auto here = static_cast<std::size_t>(
-      std::count(job.nodes().begin(), job.nodes().begin() + job.rank(), node));  // which of its node
+      pairs != nullptr ? pairs->place_on_node()
+                       : std::count(job.nodes().begin(), job.nodes().begin() + job.rank(), node));  // which of its node
   std::string place = "not bound to a core";
   if (s.pin != base::pin_policy::none && cores.size() >= 2) {
     const int cpu = cores[here % cores.size()].os_cpu;
@@ -96,7 +114,7 @@ std::string bind(tobi::bootstrap::bootstrap& job, const base::settings& s) {
   std::string all;
   for (int r = 0; r < 2; ++r) {
     const auto told = job.get(r, "place");
-    all += fmt::format("{}{}: {}", r == 0 ? "" : ", ", base::name_of_rank(r),
+    all += fmt::format("{}{}: {}", r == 0 ? "" : ", ", base::name_of_rank(pairs != nullptr ? pairs->rank_in_job(r) : r),
                        std::string_view(reinterpret_cast<const char*>(told.data()), told.size()));
   }
   return all;
@@ -108,7 +126,9 @@ struct item {
 };
 
 // The rows that an operation of the command line is made of.
-std::vector<item> items_of(const std::string& op, std::uint64_t bytes) {
+std::vector<item> items_of(const arguments& a, std::uint64_t bytes) {
+  const std::string& op = a.op;
+  const char* const both = a.both_ways ? "-both" : "";
   if (op == "get") return {{"get", {step::get, bytes}}};
   if (op == "get-fresh") return {{"get-fresh", {step::fresh, bytes}}};
   if (op == "put") return {{"put", {step::put, bytes}}, {"put-oneway", {step::ping_pong, bytes}}};
@@ -116,19 +136,28 @@ std::vector<item> items_of(const std::string& op, std::uint64_t bytes) {
   if (op == "amo-faa") return {{"amo-faa", {step::fetch_add, 8}}};
   if (op == "amo-cas") return {{"amo-cas", {step::compare_swap, 8}}};
   if (op == "chain") return {{"chain", {step::chain, bytes}}};
-  if (op == "rate") return {{"rate", {step::put_window, 8}}};
-  return {{"bw-get", {step::get_window, bytes}}, {"bw-put", {step::put_window, bytes}}};
+  if (op == "rate") return {{fmt::format("rate{}", both), {step::put_window, 8, a.both_ways}}};
+  return {{fmt::format("bw-get{}", both), {step::get_window, bytes, a.both_ways}},
+          {fmt::format("bw-put{}", both), {step::put_window, bytes, a.both_ways}}};
 }
 
 // --- rank 0 -------------------------------------------------------------------------------------------
 
 class initiator {
  public:
-  initiator(const arguments& a, controller& other, std::vector<lane*> lanes)
-      : a_(a), other_(other), lanes_(std::move(lanes)), stuck_(lanes_.size()) {}
+  /// PAIRS: null where there is one alone.
+  initiator(const arguments& a, controller& other, std::vector<lane*> lanes, pair* pairs)
+      : a_(a), other_(other), lanes_(std::move(lanes)), stuck_(lanes_.size()), pairs_(pairs) {}
 
   // Measures on every lane that can.
   void measure(const item& i, const std::vector<std::string>& unable, std::vector<row>& rows);
+
+  /// What all pairs have found, where OWN is of this one.
+  [[nodiscard]] row sum(const row& own) {
+    if (pairs_ == nullptr) return own;
+    meet(to_line(own));
+    return pairs_->sum();
+  }
 
   [[nodiscard]] bool is_stuck() const { return std::find(stuck_.begin(), stuck_.end(), true) != stuck_.end(); }
 
@@ -137,16 +166,27 @@ class initiator {
     std::uint64_t a_sample = 1;
     std::uint64_t samples = 1;  // where the user gives a number of operations
   };
+  // Of a row, over all rounds.
+  struct taken {
+    std::vector<double> samples;
+    done_by_itself back;
+    std::array<std::uint64_t, 2> cpu_ns{};
+    std::uint64_t ns = 0;
+  };
   bool timed(lane& l, const work& w, std::uint64_t count, double& ns) {
     const std::uint64_t begin = arch::cycles();
     const bool done = l.initiate(w, count);
     ns = arch::cycles_to_ns(arch::cycles() - begin);
     return done;
   }
-  void wake(const work& w, std::size_t lane_index);
-  void release() {
-    if (!a_.responder_idle) other_.stop();
+  void meet(const std::string& says = "") {
+    if (pairs_ == nullptr) return;
+    other_.meet();
+    pairs_->meet(says);
   }
+  void wake(const work& w, std::size_t lane_index);
+  void release(const work& w, std::size_t lane_index, taken& of);
+  void fill(row& r, const plan& p, const taken& of) const;
   bool make_plan(lane& l, const work& w, plan& p);
   bool measure_round(lane& l, const work& w, std::uint64_t round, plan& p, std::vector<double>& samples);
 
@@ -154,6 +194,8 @@ class initiator {
   controller& other_;
   std::vector<lane*> lanes_;
   std::vector<bool> stuck_;  // operations of the lane never ended: nothing more can be asked of it
+  pair* pairs_;
+  double clock_ns_ = clock_cost_ns();
 };
 
 // A target that is to be idle is told nothing, and sleeps on.
@@ -162,42 +204,62 @@ void initiator::wake(const work& w, std::size_t lane_index) {
   if (!a_.responder_idle) other_.begin(w, static_cast<std::uint32_t>(lane_index));
 }
 
+void initiator::release(const work& w, std::size_t lane_index, taken& of) {
+  if (a_.responder_idle || stuck_[lane_index]) return;
+  const work only_serves{w.what, w.bytes};
+  const done_by_itself back = other_.stop([&](const stop_flag& stopped) {
+    if (w.both_ways) lanes_[lane_index]->respond(only_serves, stopped);
+  });
+  of.back.operations += back.operations;
+  of.back.ns += back.ns;
+}
+
 // How many operations a sample holds, so that reading the clock is no part of it, and how many samples there are.
 bool initiator::make_plan(lane& l, const work& w, plan& p) {
   double ns = 0;
   if (!timed(l, w, std::max<std::uint64_t>(a_.warmup, 1), ns)) return false;
-  std::uint64_t tried = is_window(w.what) ? 16 : 1;
-  for (;; tried *= 4) {
-    if (!timed(l, w, tried, ns)) return false;
-    if (ns > 1e6 || tried >= 1u << 16) break;
-  }
-  // Other programs may have had the core meanwhile: the shortest of a few tries counts.
-  for (int again = 0; again < 4 && ns < 1e8; ++again) {
-    double next = 0;
-    if (!timed(l, w, tried, next)) return false;
-    ns = std::min(ns, next);
-  }
-  const double one = std::max(ns / static_cast<double>(tried), 0.1);
   if (is_window(w.what)) {
-    p.a_sample = std::clamp<std::uint64_t>((32u << 20) / w.bytes, 16, 1024);
-  } else if (one < 1000) {
-    p.a_sample = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(2000 / one), 16, 100);
+    p.a_sample = window_of(w.bytes);
+  } else {
+    std::uint64_t tried = 1;
+    for (;; tried *= 4) {
+      if (!timed(l, w, tried, ns)) return false;
+      if (ns > 1e6 || tried >= 1u << 16) break;
+    }
+    // Other programs may have had the core meanwhile: the shortest of a few tries counts.
+    for (int again = 0; again < 4 && ns < 1e8; ++again) {
+      double next = 0;
+      if (!timed(l, w, tried, next)) return false;
+      ns = std::min(ns, next);
+    }
+    const double one = std::max(ns / static_cast<double>(tried), 0.1);
+    if (one < shortest_sample_ns / 2) {
+      p.a_sample = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(shortest_sample_ns / one), 2, most_of_a_sample);
+    }
   }
   if (a_.iterations == 0) return true;
-  p.a_sample = std::clamp<std::uint64_t>(a_.iterations / rounds, 1, p.a_sample);
-  p.samples = std::max<std::uint64_t>(a_.iterations / p.a_sample, 1);
+  p.a_sample = std::clamp<std::uint64_t>(a_.iterations / fewest_samples, 1, p.a_sample);
+  p.samples = (a_.iterations + p.a_sample - 1) / p.a_sample;
+  p.a_sample = a_.iterations / p.samples;
   return true;
 }
 
 void initiator::measure(const item& i, const std::vector<std::string>& unable, std::vector<row>& rows) {
-  std::vector<std::vector<double>> samples(lanes_.size());
+  std::vector<taken> all(lanes_.size());
   std::vector<plan> plans(lanes_.size());
   for (std::uint64_t round = 0; round < rounds; ++round) {
     for (std::size_t l = 0; l < lanes_.size(); ++l) {
+      meet();
       if (!unable[l].empty() || stuck_[l]) continue;
+      taken& of = all[l];
+      const std::array<std::uint64_t, 2> cpu{own_cpu_ns(), other_.cpu_ns()};
+      const std::uint64_t begin = arch::now_ns();
       wake(i.todo, l);
-      stuck_[l] = !measure_round(*lanes_[l], i.todo, round, plans[l], samples[l]);
-      release();
+      stuck_[l] = !measure_round(*lanes_[l], i.todo, round, plans[l], of.samples);
+      release(i.todo, l, of);
+      of.ns += arch::now_ns() - begin;
+      of.cpu_ns[0] += own_cpu_ns() - cpu[0];
+      of.cpu_ns[1] += other_.cpu_ns() - cpu[1];
     }
   }
   for (std::size_t l = 0; l < lanes_.size(); ++l) {
@@ -206,10 +268,26 @@ void initiator::measure(const item& i, const std::vector<std::string>& unable, s
       rows[l].note = a_.responder_idle ? "the target must poll" : "an operation was not completed in 60 s";
       continue;
     }
-    rows[l].ns = summarize(samples[l]);
-    rows[l].iterations = samples[l].size() * plans[l].a_sample;
-    rows[l].operations_per_sample = plans[l].a_sample;
-    if (l > 0 && rows[0].ns && rows[l].ns->median > 0) rows[l].ratio = rows[0].ns->median / rows[l].ns->median;
+    fill(rows[l], plans[l], all[l]);
+    const auto tells = [&](const row& r) {
+      return r.ns && clock_ns_ < clock_share * r.ns->median * static_cast<double>(r.operations_per_sample);
+    };
+    if (l > 0 && tells(rows[0]) && tells(rows[l])) rows[l].ratio = rows[0].ns->median / rows[l].ns->median;
+  }
+}
+
+void initiator::fill(row& r, const plan& p, const taken& of) const {
+  r.ns = summarize(of.samples);
+  r.iterations = of.samples.size() * p.a_sample;
+  r.operations_per_sample = p.a_sample;
+  r.clock_ns = clock_ns_;
+  if (of.back.ns != 0) {
+    r.all_per_second =
+        1e9 / r.ns->mean + static_cast<double>(of.back.operations) * 1e9 / static_cast<double>(of.back.ns);
+  }
+  if (of.ns != 0) {
+    const auto share = [&](std::uint64_t cpu_ns) { return static_cast<double>(cpu_ns) / static_cast<double>(of.ns); };
+    r.cpu = {share(of.cpu_ns[0]), share(of.cpu_ns[1])};
   }
 }
 
@@ -263,11 +341,11 @@ void note_idle(const transports::capabilities& c, const work& w) {
 
 // False when a lane is stuck.
 bool run_rank0(const arguments& a, controller& others, const transports::transport& fabric,
-               const std::vector<lane*>& lanes, const std::string& raw_why_not) {
-  initiator first(a, others, lanes);
+               const std::vector<lane*>& lanes, const std::string& raw_why_not, pair* pairs) {
+  initiator first(a, others, lanes, pairs);
   bool told = false;
   for (const std::uint64_t bytes : a.sizes) {
-    for (const item& i : items_of(a.op, bytes)) {
+    for (const item& i : items_of(a, bytes)) {
       std::vector<row> rows;
       std::vector<std::string> unable;
       for (std::size_t l = 0; l < lanes.size(); ++l) {
@@ -276,7 +354,7 @@ bool run_rank0(const arguments& a, controller& others, const transports::transpo
       }
       if (a.responder_idle && !std::exchange(told, true)) note_idle(fabric.caps(), i.todo);
       first.measure(i, unable, rows);
-      for (const row& r : rows) emit(r);
+      for (const row& r : rows) emit(first.sum(r));
       if (a.raw && lanes.size() == 1)
         emit({i.op, std::string(fabric.name()), i.todo.bytes, true, 0, 1, {}, {}, raw_why_not});
     }
@@ -286,13 +364,34 @@ bool run_rank0(const arguments& a, controller& others, const transports::transpo
 
 // --- rank 1 -------------------------------------------------------------------------------------------
 
-void run_rank1(listener& orders, const std::vector<lane*>& lanes) {
+// What rank 0 does, for as long.
+done_by_itself repeats(lane& l, const work& w, const stop_flag& stop) {
+  done_by_itself done;
+  const std::uint64_t begin = arch::now_ns();
+  while (stop.load(std::memory_order_relaxed) == 0) {
+    if (!l.initiate(w, window_of(w.bytes))) base::fatal("an operation was not completed in time.");
+    done.operations += window_of(w.bytes);
+  }
+  done.ns = arch::now_ns() - begin;
+  return done;
+}
+
+void run_rank1(listener& orders, const std::vector<lane*>& lanes, pair* pairs) {
   for (order now = orders.next(); !now.quit; now = orders.next()) {
+    if (now.meets) {
+      pairs->meet();
+      continue;
+    }
     lane& l = *lanes[now.lane];
     l.start(now.todo);
     orders.say_ready();
-    l.respond(now.todo, orders.stop());
-    orders.say_stopped();
+    done_by_itself done;
+    if (now.todo.both_ways) {
+      done = repeats(l, now.todo, orders.stop());
+    } else {
+      l.respond(now.todo, orders.stop());
+    }
+    orders.say_stopped(done);
   }
 }
 
@@ -349,10 +448,10 @@ std::string agree(tobi::bootstrap::bootstrap& job, const transports::context& he
 }
 
 int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, const transports::context& here,
-               const arguments& a) {
+               const arguments& a, pair* pairs) {
   const std::string& name = a.transports.front();
   const layout where(*std::max_element(a.sizes.begin(), a.sizes.end()));
-  const std::string places = bind(job, settings);
+  const std::string places = bind(job, settings, pairs);
   const int own_file = memory_file(where.total);
   const int theirs_file = peer_file(job, own_file);
   void* const memory = shared(where.total, own_file);
@@ -378,15 +477,16 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
   bool alive = true;
   if (job.rank() == 0) {
     controller others(job);
-    emit_note(fmt::format("{}: {}{}", name, places, through->describe().empty() ? "" : "; " + through->describe()));
+    emit_note(fmt::format("{}: {}{}; reading the clock takes {:.1f} ns of a sample", name, places,
+                          through->describe().empty() ? "" : "; " + through->describe(), clock_cost_ns()));
     if (raw != nullptr) emit_note(fmt::format("{} raw: {}", name, raw->describe()));
-    alive = run_rank0(a, others, *fabric, lanes, raw_why_not);
+    alive = run_rank0(a, others, *fabric, lanes, raw_why_not, pairs);
     others.quit();
   } else {
     listener orders(job);
     if (job.rank() == 1) {
       if (tobi::bootstrap::tcp::listens()) emit_note(fmt::format("{}: {}. Rank 0 prints the rest.", name, places));
-      run_rank1(orders, lanes);
+      run_rank1(orders, lanes, pairs);
     } else {
       run_server(s, orders, *fabric, job.rank() == job.size() - 1);
     }
@@ -407,6 +507,7 @@ sink chosen_sink{[](const arguments&, const row& r) { fmt::print("{}\n", to_line
                  [](const arguments&, const std::string& text) { fmt::print("# {}\n", text); }};
 const arguments no_arguments;
 const arguments* of_rows = &no_arguments;
+bool all_are_measured = true;
 
 }  // namespace
 
@@ -414,7 +515,9 @@ void emit_to(const arguments& a, sink where) {
   of_rows = &a;
   chosen_sink = where;
 }
+bool all_measured() noexcept { return all_are_measured; }
 void emit(const row& r) {
+  if (!r.ns) all_are_measured = false;
   chosen_sink.row(*of_rows, r);
   std::fflush(stdout);
 }
@@ -426,8 +529,11 @@ void emit_note(const std::string& text) {
 int measure_operations(arguments a) {
   base::settings settings = base::read_settings();
   const bool launched = tobi::bootstrap::launched();
-  const int size = 2 + servers_of(settings);
-  transports::context here{0, size, nodes_of(settings), settings};
+  if (a.pairs > 1 && servers_of(settings) != 0) {
+    base::fatal("tobi-perf --pairs measures without servers; leave TOBI_AMO_SERVER=worker out.", base::exit_usage);
+  }
+  const int size = 2 * a.pairs + servers_of(settings);
+  transports::context here{0, a.pairs > 1 ? 2 : size, nodes_of(settings), settings};
   const auto cannot_be_used = [&](const std::string& why) {
     for (const std::uint64_t bytes : a.sizes)
       emit({a.op, a.transports.front(), bytes, false, 0, 1, {}, {}, "it cannot be used here: " + why});
@@ -440,16 +546,25 @@ int measure_operations(arguments a) {
     }
   }
   arch::ns_per_cycle();
-  const auto job = launched ? tobi::bootstrap::start(settings, 0, 1) : tobi::bootstrap::fork_workers(size);
+  auto job = launched ? tobi::bootstrap::start(settings, 0, 1) : tobi::bootstrap::fork_workers(size);
   if (job->size() != size) {
     base::fatal_everywhere(
         job->rank(),
-        size == 2
-            ? "tobi-perf measures between two processes; start two."
+        size == 2 ? "tobi-perf measures between two processes; start two, or give --pairs for more."
+        : a.pairs != 1
+            ? fmt::format("tobi-perf --pairs {} measures between {} processes; start so many.", a.pairs, size)
             : fmt::format("tobi-perf measures between two processes, and TOBI_AMO_SERVER=worker takes {} for their "
                           "nodes; start {}.",
                           size - 2, size),
         base::exit_usage);
+  }
+  pair* pairs = nullptr;
+  if (a.pairs > 1) {
+    if (job->rank() != 0)
+      emit_to(a, {[](const arguments&, const row&) {}, [](const arguments&, const std::string&) {}});
+    auto two = std::make_unique<pair>(std::move(job));
+    pairs = two.get();
+    job = std::move(two);
   }
   here.rank = job->rank();
   if (launched && !a.child) {
@@ -460,7 +575,7 @@ int measure_operations(arguments a) {
       return 0;
     }
   }
-  return measure_in(*job, settings, here, a);
+  return measure_in(*job, settings, here, a, pairs);
 }
 
 }  // namespace tobi_perf

@@ -22,5 +22,7 @@ struct sink {
 void emit_to(const arguments& a, sink where);
 void emit(const row& r);
 void emit_note(const std::string& text);
+/// Whether all rows that this process has emitted were measured.
+[[nodiscard]] bool all_measured() noexcept;
 
 }  // namespace tobi_perf

@@ -53,9 +53,17 @@ std::string scaled(double a_second, double step, std::array<const char*, 4> unit
 void print_heading(const arguments& a) {
   if (a.json) return;
   fmt::print("{}\n", meaning(a.op));
-  fmt::print("{:<17}{:<10}{:>6} {:>4}{:>12}{:>10}{:>10}{:>10}{:>10}{:>10}{:>14}{:>12}{}\n", "op", "transport", "size",
-             "raw", "iterations", "min us", "median", "mean", "p99", "p99.9", "bandwidth", "rate /s",
-             a.raw ? "  ratio tobi/raw" : "");
+  if (a.both_ways) {
+    fmt::print(
+        "The target does the same to the initiator meanwhile. Bandwidth and rate are of both; times of the "
+        "initiator.\n");
+  }
+  if (a.pairs > 1) {
+    fmt::print("{} pairs at once. Bandwidth and rate are of all; the median is that of the pairs' medians.\n", a.pairs);
+  }
+  fmt::print("{:<17}{:<10}{:>6} {:>4}{:>9}{:>6}{:>9}{:>9}{:>9}{:>10}{:>9}{:>9}{:>9}{:>13}{:>11}{:>11}{}\n", "op",
+             "transport", "size", "raw", "samples", "each", "min us", "median", "mean", "max", "dev", "p99", "p99.9",
+             "bandwidth", "rate /s", "cpu %", a.raw ? "  ratio tobi/raw" : "");
   std::fflush(stdout);
 }
 
@@ -72,13 +80,20 @@ void print_row(const arguments& a, const row& r) {
   fmt::print("{:<17}{:<10}{:>6} {:>4}", r.op, r.transport, r.size ? tobi::base::format_size(*r.size) : "-",
              r.raw ? "raw" : "");
   if (r.ns) {
-    const double median_ns = r.ns->median > 0 ? r.ns->median : 1e-3;
+    const auto us = [](double ns) { return number(ns / 1000); };
+    const auto known = [&](std::optional<double> ns) { return ns ? us(*ns) : std::string("-"); };
     fmt::print(
-        "{:>12}{:>10}{:>10}{:>10}{:>10}{:>10}{:>14}{:>12}", r.iterations, number(r.ns->min / 1000),
-        number(r.ns->median / 1000), number(r.ns->mean / 1000), number(r.ns->p99 / 1000), number(r.ns->p999 / 1000),
-        r.size ? scaled(static_cast<double>(*r.size) * 1e9 / median_ns, 1000, {"B/s", "kB/s", "MB/s", "GB/s"}) : "-",
-        scaled(1e9 / median_ns, 1000, {"", "k", "M", "G"}));
-    if (r.ratio) fmt::print("{:>16.3f}", *r.ratio);
+        "{:>9}{:>6}{:>9}{:>9}{:>9}{:>10}{:>9}{:>9}{:>9}{:>13}{:>11}{:>11}", r.ns->samples, r.operations_per_sample,
+        us(r.ns->min), us(r.ns->median), us(r.ns->mean), us(r.ns->max), us(r.ns->deviation),
+        known(r.percentile_ns(0.99)), known(r.percentile_ns(0.999)),
+        r.size ? scaled(static_cast<double>(*r.size) * r.per_second(), 1000, {"B/s", "kB/s", "MB/s", "GB/s"}) : "-",
+        scaled(r.per_second(), 1000, {"", "k", "M", "G"}),
+        r.cpu ? fmt::format("{:.0f}, {:.0f}", 100 * (*r.cpu)[0], 100 * (*r.cpu)[1]) : "-");
+    if (r.ratio) {
+      fmt::print("{:>16.3f}", *r.ratio);
+    } else if (r.raw) {
+      fmt::print("{:>16}", "-");
+    }
     fmt::print("\n");
   } else {
     fmt::print("  not measured: {}\n", r.note);

@@ -11,19 +11,31 @@ using json = nlohmann::ordered_json;
 
 json to_json(const row& r) {
   const auto us = [&](double summary::*what) { return r.ns ? json((*r.ns).*what / 1000) : json(); };
-  const bool fast = r.ns && r.ns->median > 0;
+  const auto scaled = [](const std::optional<double>& value, double by) { return value ? json(*value * by) : json(); };
+  const double per_second = r.per_second();
+  const bool timed = per_second > 0;
   json all{{"op", r.op},
            {"transport", r.transport},
            {"size", r.size ? json(*r.size) : json()},
            {"raw", r.raw},
+           {"pairs", r.pairs},
            {"iterations", r.iterations},
+           {"samples", r.ns ? r.ns->samples : 0},
+           {"operations_per_sample", r.operations_per_sample},
            {"min_us", us(&summary::min)},
            {"median_us", us(&summary::median)},
            {"mean_us", us(&summary::mean)},
-           {"p99_us", us(&summary::p99)},
-           {"p999_us", us(&summary::p999)},
-           {"bytes_per_second", fast && r.size ? json(static_cast<double>(*r.size) * 1e9 / r.ns->median) : json()},
-           {"operations_per_second", fast ? json(1e9 / r.ns->median) : json()}};
+           {"max_us", us(&summary::max)},
+           {"deviation_us", us(&summary::deviation)},
+           {"p99_us", scaled(r.percentile_ns(0.99), 1e-3)},
+           {"p999_us", scaled(r.percentile_ns(0.999), 1e-3)},
+           {"clock_us", scaled(r.clock_ns, 1e-3)},
+           {"bytes_per_second", timed && r.size ? json(static_cast<double>(*r.size) * per_second) : json()},
+           {"operations_per_second", timed ? json(per_second) : json()},
+           {"peak_per_second", timed && !r.all_per_second && r.ns->min > 0 ? json(1e9 / r.ns->min) : json()},
+           {"cpu", r.cpu ? json(*r.cpu) : json()},
+           {"ratio", r.ratio ? json(*r.ratio) : json()},
+           {"not_measured", r.ns ? json() : json(r.note)}};
   if (r.round_trips) all["round_trips"] = *r.round_trips;
   return all;
 }
@@ -34,7 +46,15 @@ std::string to_line(const row& r) {
   if (r.size) line["size"] = *r.size;
   if (r.ratio) line["ratio"] = *r.ratio;
   if (r.round_trips) line["trips"] = *r.round_trips;
-  if (r.ns) line["ns"] = {r.ns->min, r.ns->median, r.ns->mean, r.ns->p99, r.ns->p999};
+  if (r.clock_ns) line["clock"] = *r.clock_ns;
+  if (r.all_per_second) line["all"] = *r.all_per_second;
+  if (r.pairs != 1) line["pairs"] = r.pairs;
+  if (r.cpu) line["cpu"] = *r.cpu;
+  if (r.ns) {
+    const summary& s = *r.ns;
+    line["ns"] = {s.min, s.median, s.mean, s.p99, s.p999, s.max, s.deviation};
+    line["samples"] = s.samples;
+  }
   return line.dump();
 }
 
@@ -51,7 +71,14 @@ bool from_line(const std::string& line, row& r) {
   if (j.contains("size")) r.size = j["size"].get<std::uint64_t>();
   if (j.contains("ratio")) r.ratio = j["ratio"].get<double>();
   if (j.contains("trips")) r.round_trips = j["trips"].get<double>();
-  if (j.contains("ns")) r.ns = summary{j["ns"][0], j["ns"][1], j["ns"][2], j["ns"][3], j["ns"][4]};
+  if (j.contains("clock")) r.clock_ns = j["clock"].get<double>();
+  if (j.contains("all")) r.all_per_second = j["all"].get<double>();
+  r.pairs = j.value("pairs", 1);
+  if (j.contains("cpu")) r.cpu = j["cpu"].get<std::array<double, 2>>();
+  if (j.contains("ns")) {
+    const json& ns = j["ns"];
+    r.ns = summary{ns[0], ns[1], ns[2], ns[3], ns[4], ns[5], ns[6], j["samples"]};
+  }
   return true;
 }
 

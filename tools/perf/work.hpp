@@ -2,6 +2,7 @@
 // The words of a measurement: what is done over and over, and what came out of it as one row.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -29,8 +30,14 @@ enum class step : std::uint8_t {
 struct work {
   step what = step::get;
   std::uint64_t bytes = 8;
+  bool both_ways = false;  // of a window: rank 1 does the same with the memory of rank 0
 };
 constexpr bool is_window(step s) noexcept { return s == step::get_window || s == step::put_window; }
+/// Operations of one window.
+constexpr std::uint64_t window_of(std::uint64_t bytes) noexcept {
+  const std::uint64_t fit = (std::uint64_t{32} << 20) / bytes;
+  return fit < 16 ? 16 : fit > 1024 ? 1024 : fit;
+}
 constexpr bool needs_answers(step s) noexcept { return s == step::ping_pong || s == step::fresh || s == step::notify; }
 constexpr bool is_atomic(step s) noexcept {
   return s == step::fetch_add || s == step::compare_swap || s == step::chain;
@@ -50,7 +57,22 @@ struct row {
   std::optional<summary> ns;    // none: not measured, and `note` says why
   std::optional<double> ratio;  // raw rows: the median of the transport divided by this one
   std::string note;
-  std::optional<double> round_trips = {};  // steals: mean of the dependent ones
+  std::optional<double> round_trips = {};     // steals: mean of the dependent ones
+  std::optional<double> clock_ns = {};        // what reading the clock adds to each sample
+  std::optional<double> all_per_second = {};  // operations of all that work at once: both ways, several pairs
+  // Share of a core that ranks 0 and 1 took meanwhile, threads of the library included.
+  std::optional<std::array<double, 2>> cpu = {};
+  int pairs = 1;
+
+  /// Work over time, of all that work at once; 0: not measured.
+  [[nodiscard]] double per_second() const noexcept {
+    return !ns || ns->mean <= 0 ? 0 : all_per_second.value_or(1e9 / ns->mean);
+  }
+  /// Of single operations, where enough of them lie beyond it.
+  [[nodiscard]] std::optional<double> percentile_ns(double share) const {
+    if (!ns || operations_per_sample != 1 || !ns->has_percentile(share)) return std::nullopt;
+    return share > 0.99 ? ns->p999 : ns->p99;
+  }
 };
 
 /// For the process that gathers the rows.

@@ -85,9 +85,10 @@ std::string operations_of(const std::vector<line>& lines) {
   for (const line& l : lines) {
     if (!l.contains("op") || !l.contains("median_us") || !l.at("median_us").is_number()) continue;
     any = true;
-    const double p99 = l.contains("p99_us") && l.at("p99_us").is_number() ? l.at("p99_us").get<double>() : 0;
-    out += fmt::format("<tr><td>{}</td><td class=\"n\">{:.4g}</td><td class=\"n\">{:.4g}</td></tr>\n",
-                       escaped(title_of(l)), l.at("median_us").get<double>(), p99);
+    const bool known = l.contains("p99_us") && l.at("p99_us").is_number();
+    out +=
+        fmt::format("<tr><td>{}</td><td class=\"n\">{:.4g}</td><td class=\"n\">{}</td></tr>\n", escaped(title_of(l)),
+                    l.at("median_us").get<double>(), known ? fmt::format("{:.4g}", l.at("p99_us").get<double>()) : "-");
   }
   return any ? out + "</table>\n" : "";
 }

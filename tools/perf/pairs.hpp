@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several pairs at once (--pairs), each of which measures as one pair does. Rank i of the first half works on the memory
-// of rank i of the second half, as in the benchmarks of MPI, so that pairs lie across two hosts that a launcher fills
-// one after the other.
+// Several pairs at once (--pairs), each of which measures as one pair does. Rank i of the first half works on the
+// memory of rank i of the second half, as in the benchmarks of MPI, so that pairs lie across two hosts that a launcher
+// fills one after the other.
 #pragma once
 
 #include <array>
@@ -44,8 +44,8 @@ class pair final : public tobi::bootstrap::bootstrap {
   [[nodiscard]] int place_on_node() const noexcept;
   /// Returns when both ranks of all pairs are here. SAYS is for sum().
   void meet(const std::string& says = "");
-  /// What the first rank of each pair said when they met last, as one row: work over time of all, the least and the most
-  /// of all, the median of medians, the mean of means.
+  /// What the first rank of each pair said when they met last, as one row: work over time of all, the least and the
+  /// most of all, the median of medians, the mean of means.
   [[nodiscard]] row sum();
 
  private:

@@ -93,7 +93,7 @@ for part in 30 100 $((size / 2)) $((size - 1)) $((size - 4)) $((size - 20)); do
 done
 head -c $((size / 2)) "$trace" >"$folder/cut"; refuses "ends in the middle" "$folder/cut"
 change() { sed "$1" "$trace" >"$folder/changed"; cmp -s "$trace" "$folder/changed" && verdict 1 "the test changes something: $1"; refuses "$2" "$folder/changed"; }
-change '1s/"version":1/"version":2/' "version"
+change '1s/"version":2/"version":3/' "version"
 change '1s/"workers":4/"workers":5/' "how many workers"
 change '1s/"workers":4/"workers":-4/' "workers"
 change '1s/"steals_ok":\([0-9]\)/"steals_ok":9\1/' "counted other steals"

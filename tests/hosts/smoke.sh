@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# lane: computes, 10 s
+# lane: sleeps, 16 s
 # Jobs of three hosts, each with a network, processes and memory of its own: what the gate asks of them. The others of this folder ask
 # the rest. Hosts are namespaces, which only root can make, and only where the machine lets it.
 . "$(dirname "$0")/../harness.inc"

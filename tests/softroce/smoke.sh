@@ -9,7 +9,14 @@
 export TOBI_TRANSPORT=verbs
 packets() { cat /sys/class/net/veth0/statistics/tx_packets; }
 
-run "$BIN/tobi-conform" verbs --ranks 2 $shortly
+conforms() { run "$BIN/tobi-conform" verbs --ranks 2 $shortly; }
+conforms
+# An emulated processor that does not get a core for half a second lets the device's timers run out, and the driver has been seen to
+# stand still permanently after that. As with every limit for hangs: once more.
+if grep -q 'has not ended after' $log; then
+  echo "# the device stood still; once more" | relay
+  conforms
+fi
 sed -n "s/^pass /ok - verbs: /p; s/^fail /not ok - verbs: /p; s/^skip /skip - verbs: /p" $log | relay
 rule "verbs: tobi-conform ends well" [ $status -eq 0 ]
 

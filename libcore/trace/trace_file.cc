@@ -121,6 +121,10 @@ double trace_encoder::since_begin(int rank, std::uint64_t ns) const {
 }
 
 void trace_encoder::open(int rank, std::string_view name, char phase, std::uint64_t ns) {
+  open_at(rank, name, phase, since_begin(rank, ns));
+}
+
+void trace_encoder::open_at(int rank, std::string_view name, char phase, double ns) {
   line();
   text_.append("{\"ph\":\"");
   text_ += phase;
@@ -128,7 +132,7 @@ void trace_encoder::open(int rank, std::string_view name, char phase, std::uint6
   number(text_, static_cast<std::uint64_t>(first_process + facts_.ranks[rank].node));
   field(text_, "tid", static_cast<std::uint64_t>(rank + first_thread));
   text_.append(",\"name\":\"").append(name).append("\",\"ts\":");
-  microseconds(text_, since_begin(rank, ns));
+  microseconds(text_, ns);
 }
 
 // The duration is the difference of the two rounded times: rounded by itself an end could lie beyond that of the
@@ -142,16 +146,10 @@ void trace_encoder::slice(int rank, std::string_view name, std::uint64_t begin, 
 // A slice of its worker's track is around each end, to which the viewer ties it.
 void trace_encoder::arrow_end(int rank, std::string_view name, char phase, std::string_view id, std::uint64_t of,
                               double ns) {
-  line();
-  text_.append("{\"ph\":\"");
-  text_ += phase;
-  text_.append("\",\"pid\":");
-  number(text_, static_cast<std::uint64_t>(first_process + facts_.ranks[rank].node));
-  field(text_, "tid", static_cast<std::uint64_t>(rank + first_thread));
-  text_.append(",\"name\":\"").append(name).append("\",\"cat\":\"arrow\",\"id\":\"").append(id);
+  open_at(rank, name, phase, ns);
+  text_.append(",\"cat\":\"arrow\",\"id\":\"").append(id);
   number(text_, of);
-  text_.append("\",\"ts\":");
-  microseconds(text_, ns);
+  text_ += '"';
   if (phase == 'f') text_.append(",\"bp\":\"e\"");
   text_ += '}';
 }

@@ -56,6 +56,7 @@ class trace_encoder {
  private:
   void line();
   void open(int rank, std::string_view name, char phase, std::uint64_t ns);
+  void open_at(int rank, std::string_view name, char phase, double ns);
   [[nodiscard]] double since_begin(int rank, std::uint64_t ns) const;
   void slice(int rank, std::string_view name, std::uint64_t begin, std::uint64_t end);
   void described(int rank, const trace::event& e);

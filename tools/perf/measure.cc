@@ -205,7 +205,7 @@ void initiator::wake(const work& w, std::size_t lane_index) {
 }
 
 void initiator::release(const work& w, std::size_t lane_index, taken& of) {
-  if (a_.responder_idle || stuck_[lane_index]) return;
+  if (a_.responder_idle) return;
   const work only_serves{w.what, w.bytes};
   const done_by_itself back = other_.stop([&](const stop_flag& stopped) {
     if (w.both_ways) lanes_[lane_index]->respond(only_serves, stopped);

@@ -7,11 +7,11 @@
 #include <bit>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <string>
 
 #include "alloc/tsd.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/base/refusal.hpp"
 
 // The private copy of jemalloc (alloc/module.mk makes it): its own names, prefixed, and the hook table of its manual.
 extern "C" {
@@ -52,8 +52,6 @@ namespace {
 constexpr int in_arena(unsigned arena) noexcept { return static_cast<int>((arena + 1) << 20); }
 constexpr int no_thread_cache = 1 << 8;
 
-bool jemalloc_starts = false;  // guarded by the turn
-
 }  // namespace
 
 struct heap::range : extent_hooks_t {
@@ -93,9 +91,7 @@ heap::heap(std::byte* base, std::size_t bytes) : range_(std::make_unique<range>(
   extent_hooks_t* hooks = range_.get();
   std::size_t length = sizeof arena_;
   const jemalloc_turn now;
-  jemalloc_starts = true;
   const int failed = tobi_je_mallctl("arenas.create", &arena_, &length, &hooks, sizeof hooks);
-  jemalloc_starts = false;
   if (failed != 0) {
     base::fatal("jemalloc could not make an arena on the registered heap (error " + std::to_string(failed) +
                 "); raise TOBI_HEAP_SIZE.");
@@ -137,12 +133,14 @@ ssize_t tobi_je_readlink(const char*, char*, std::size_t) {
   return -1;
 }
 
-// At its start jemalloc 5.3 tries out madvise on a page, and does not ask whether it has got the page.
+// Its own notes lie outside of the range. At its start jemalloc 5.3 tries out madvise on a page, and does not ask whether
+// it has got the page; later a refusal would look as if the range were full.
 void* tobi_je_mmap(void* at, std::size_t bytes, int prot, int flags, int fd, off_t from) {
   void* const got = mmap(at, bytes, prot, flags, fd, from);
-  if (got == MAP_FAILED && tobi::alloc::jemalloc_starts) {
+  if (got == MAP_FAILED) {
     tobi::base::fatal("the allocator of the registered heap could not map " + std::to_string(bytes) +
-                      " bytes for itself (" + std::strerror(errno) + "): free some memory, or raise ulimit -v.");
+                      " bytes for itself" +
+                      tobi::base::refusal(errno, "mmap", "free some memory, or raise the limit (ulimit -v)"));
   }
   return got;
 }

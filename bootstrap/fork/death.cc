@@ -65,6 +65,8 @@ std::string_view abbreviation(int signal) noexcept {
 line rank_here(std::uint32_t member) noexcept {
   line l;
   (l << "tobi: rank ").number(page->first + member) << " on " << host_name;
+  const pid_t pid = page->members()[member].pid.load(std::memory_order_relaxed);
+  if (pid > 0) (l << " (process ").number(static_cast<std::uint64_t>(pid)) << ")";  // core files are named after it
   return l;
 }
 
@@ -81,9 +83,23 @@ bool is_reader_gone() noexcept {
   return poll(&written, 1, 0) == 1 && (written.revents & (POLLERR | POLLHUP)) != 0;
 }
 
+// What a system does to a process when it is short of memory.
+std::string_view cause(int signal) noexcept {
+  switch (signal) {
+    case SIGBUS:
+      return " Maybe the system had no memory left to give (with vm.overcommit_memory=2, to promise), or a file that "
+             "is "
+             "mapped was cut short.";
+    case SIGKILL:
+      return " If nobody has killed it, memory has run out; the kernel's log tells (dmesg).";
+    default:
+      return "";
+  }
+}
+
 void say_killed(std::uint32_t member, int signal) noexcept {
   if (signal == SIGPIPE && is_reader_gone()) return;
-  (rank_killed(member, signal) << "; the job ends.\n").write_to(STDERR_FILENO);
+  (rank_killed(member, signal) << "; the job ends." << cause(signal) << "\n").write_to(STDERR_FILENO);
   base::log_fatal_note();
 }
 
@@ -105,7 +121,8 @@ void say_taken(std::uint32_t member) noexcept {
 }
 
 void say_killed_or_exited() noexcept {
-  (rank_here(0) << " was killed by signal 9 (SIGKILL), or ended itself by _exit; the job ends.\n")
+  (rank_here(0) << " was killed by signal 9 (SIGKILL), or ended itself by _exit; the job ends." << cause(SIGKILL)
+                << "\n")
       .write_to(STDERR_FILENO);
   base::log_fatal_note();
 }

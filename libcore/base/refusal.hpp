@@ -4,11 +4,21 @@
 #pragma once
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <string_view>
 
 namespace tobi::base {
+
+/// Whether this machine promises no more memory than it has (vm.overcommit_memory is 2).
+[[nodiscard]] inline bool counts_promised_memory() noexcept {
+  std::FILE* const file = std::fopen("/proc/sys/vm/overcommit_memory", "re");
+  if (file == nullptr) return false;
+  const int mode = std::fgetc(file);
+  std::fclose(file);
+  return mode == '2';
+}
 
 /// The rest of a sentence whose beginning says what could not be done: " (the reason); a remedy." OTHERWISE is the
 /// remedy for reasons that say nothing of their own, such as too little memory. CALL is what a sandbox forbids.
@@ -25,6 +35,12 @@ namespace tobi::base {
              ": allow it in its seccomp profile.";
     case EBADF:
       return rest + "the program has closed a descriptor that is the runtime's: it may close only its own.";
+    case ENOMEM:
+    case EAGAIN:  // of a thread, also where there is no memory for its stack
+      return rest + std::string(otherwise) +
+             (counts_promised_memory()
+                  ? ", or raise vm.overcommit_ratio: this machine promises no more memory than that."
+                  : ".");
     default:
       return rest + std::string(otherwise) + ".";
   }

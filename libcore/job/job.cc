@@ -17,6 +17,7 @@
 #include "bootstrap/around.hpp"
 #include "libcore/base/loaded.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/base/refusal.hpp"
 #include "libcore/job/labels.hpp"
 #include "libcore/job/limits.hpp"
 #include "libcore/job/main_stack.hpp"
@@ -153,7 +154,7 @@ void job::make_memory() {
   slot_bytes_ = (wanted + page - 1) / page * page + page;
   void* slots = mmap(nullptr, slot_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (slots == MAP_FAILED || mprotect(static_cast<std::byte*>(slots) + slot_bytes_ - page, page, PROT_NONE) != 0) {
-    base::fatal(std::string("no memory for the deque (") + std::strerror(errno) + "); lower TOBI_DEQUE_SIZE.");
+    base::fatal("no memory for the deque" + base::refusal(errno, "mmap", "lower TOBI_DEQUE_SIZE"));
   }
   slot_memory_ = static_cast<std::uintptr_t*>(slots);
   global_ = std::make_unique<global>(settings_, size(), segment_.heap_memory().bytes);

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "libcore/base/log.hpp"
+#include "libcore/base/refusal.hpp"
 
 namespace tobi::pgas {
 
@@ -17,7 +18,8 @@ class block_table {
   explicit block_table(std::size_t blocks) : bytes_(blocks * sizeof(std::uint32_t)) {
     void* at = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
-      base::fatal("no addresses for the table of the global memory's blocks; lower TOBI_GLOBAL_SIZE.");
+      base::fatal("no memory for the table of the global memory's blocks" +
+                  base::refusal(errno, "mmap", "lower TOBI_GLOBAL_SIZE"));
     }
     slot_ = static_cast<std::uint32_t*>(at);
   }

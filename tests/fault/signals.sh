@@ -33,6 +33,7 @@ start; kill -SEGV "${workers[1]}"; ended
 equal "a crash of a worker gives the status of its signal" $status 139
 equal "a crash of a worker leaves no process" $left no
 equal "a crash of a worker is one message" "$(grep -c 'was killed by signal 11 (SIGSEGV)' "$err")" 1
+equal "a crash of a worker names its process, for its core file" "$(grep -c "rank 1 on [^ ]* (process ${workers[1]}) was killed" "$err")" 1
 
 start; kill -ABRT $first; ended
 equal "a crash of rank 0 gives the status of its signal" $status 134

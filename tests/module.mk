@@ -67,6 +67,14 @@ $(launched_programs): $(LIB) FORCE
 	$(call link)
 tests: $(launched_programs) $(OUT)/tests/perf/start
 
+# tobi-conform with transports that break the contract, and their list.
+plants := $(call objects,$(filter-out %/list.cc %/fabric.cc,$(sort $(wildcard tests/conform/plants/*.cc))))
+$(OUT)/tests/conform/planted: $(filter-out %/tools/conform/fabric.o,$(call objects,$(conform_sources))) $(call objects,tests/conform/plants/fabric.cc) $(plants) $(LIB) FORCE
+	$(call link)
+$(OUT)/tests/conform/plants: $(call objects,tests/conform/plants/list.cc) $(plants) $(LIB) FORCE
+	$(call link)
+tests: $(OUT)/tests/conform/planted $(OUT)/tests/conform/plants
+
 # Programs that tests/perf/run measures with.
 perf_test_programs := $(OUT)/tests/perf/checkout $(OUT)/tests/perf/std_sort $(OUT)/tests/perf/start
 $(perf_test_programs): $(OUT)/tests/perf/%: $(OUT)/obj/tests/perf/%.o $(LIB) FORCE

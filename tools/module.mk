@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each tool is a folder. Tools link the static library, so that they run from anywhere.
 info_sources    := tools/info/main.cc tools/info/gather.cc tools/info/hosts.cc tools/info/transports.cc tools/info/child.cc tools/info/probe.cc tools/info/look.cc tools/info/measure.cc tools/info/print.cc
-conform_sources := tools/conform/main.cc tools/conform/first.cc tools/conform/work.cc tools/conform/stage.cc tools/conform/data.cc tools/conform/atomics.cc tools/conform/errors.cc tools/conform/flow.cc tools/conform/claims.cc
+conform_sources := tools/conform/main.cc tools/conform/fabric.cc tools/conform/first.cc tools/conform/work.cc tools/conform/stage.cc tools/conform/data.cc tools/conform/atomics.cc tools/conform/errors.cc tools/conform/flow.cc tools/conform/claims.cc
 bench_apps      := tools/bench/apps/fib.cc tools/bench/apps/btc.cc tools/bench/apps/uts.cc tools/bench/apps/nqueens.cc \
                    tools/bench/apps/loops.cc tools/bench/apps/lcs.cc tools/bench/apps/cilksort.cc tools/bench/apps/heap_frames.cc \
                    tools/bench/apps/uts_mem.cc tools/bench/apps/gups.cc tools/bench/apps/stream.cc tools/bench/apps/histogram.cc tools/bench/apps/pagerank.cc

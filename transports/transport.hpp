@@ -14,6 +14,11 @@
 //      Complete at the target is: a load of its CPU finds what a put or an atomic has written, a later operation of
 //      anybody too. That holds in every scope; the scope says what may change a word that atomics change.
 //      What lies next to it, in the same cache line too, is left alone: the target's CPU may store there meanwhile.
+//      Completion may need a poll of the target (passive_*). A rank that stops polling has first met the others where
+//      waiting moves the fabric.
+//
+// No word of 8 bytes tears in a put or a get of at most 256 bytes whose place, buffer and length are multiples of 8. A
+// rank posts to itself as to a peer. A put or a get of 0 bytes is ok and does nothing.
 //
 // What is lost stays lost. `peer_lost`: post() and flush() of that rank return it from then on, and the others go on.
 // `domain_lost`: so for all ranks, since the device or the library is gone. What was under way may have taken effect or
@@ -60,9 +65,11 @@ struct notice {
 
 class transport {
  public:
+  /// All ranks have met, and nothing of the job is posted any more. Others may be gone already: it waits for none, except
+  /// where create() has waited for all, too.
   virtual ~transport() = default;
 
-  // --- setup -------------------------------------------------------------------------------------
+  // --- setup: address(), connect() and register_memory(), then measure(), then attach(); a destructor for the end ----
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   [[nodiscard]] virtual const capabilities& caps() const noexcept = 0;
   /// For people: the device or provider in use, and what is emulated. One line, or "".

@@ -59,6 +59,31 @@ std::string fetch_add_is_unique_among_ranks(stage& s) {
   return "";
 }
 
+// Alone, before anybody waits for one: it swaps where the word is what was expected, and nowhere else, and brings what
+// it has found.
+std::string compare_swap_swaps_what_it_expects(stage& s) {
+  if (!s.fabric.caps().compare_swap) return "skip: compare_swap is not claimed";
+  s.word(0) = 5;
+  s.fence();
+  const auto swapped = [&](std::uint64_t expected, std::uint64_t desired, std::uint64_t found, std::uint64_t then) {
+    std::uint64_t old = ~found;
+    std::uint64_t now = 0;
+    if (s.done(s.next(), s.swap(s.next(), 0, expected, desired, &old)) != status::ok ||
+        s.done(s.next(), s.get(s.next(), 0, &now, 8)) != status::ok) {
+      return std::string("compare_swap or get failed");
+    }
+    const std::string which =
+        " of " + std::to_string(desired) + " for " + std::to_string(expected) + " where there is 5";
+    if (old != found) return "the swap" + which + " has brought " + std::to_string(old);
+    return now == then ? "" : "the swap" + which + " has left " + std::to_string(now);
+  };
+  std::string bad = swapped(4, 6, 5, 5);
+  if (bad.empty()) bad = swapped(6, 5, 5, 5);
+  if (bad.empty()) bad = swapped(5, 6, 5, 6);
+  s.fence();
+  return bad;
+}
+
 // compare_swap as a lock around a plain get and put. The lock is given back by another one: a fabric may write a word
 // back also where the comparison fails (Soft-RoCE's does), and a put to it may fall in between and be lost.
 std::string compare_swap_excludes(stage& s) {
@@ -272,22 +297,25 @@ std::string atomics_need_no_poll_of_the_target(stage& s) {
   if (!s.fabric.caps().passive_amo) {
     if (s.size() < 2 || !s.fabric.caps().fetch_add) return "skip: passive_amo is not claimed";
     std::uint64_t old = 0;
-    return "skip: passive_amo is not claimed; " + std::to_string(s.done_during_naps(s.add(1, 0, 1, &old))) + " of " +
+    return "skip: passive_amo is not claimed; " + std::to_string(s.done_while_asleep(s.add(1, 0, 1, &old))) + " of " +
            std::to_string(stage::naps) + " additions were complete while the target slept";
   }
-  s.fence();
+  s.fall_asleep();
   std::string bad;
   if (s.rank() == 0) {
     std::uint64_t old = 0;
-    if (s.done(s.next(), s.add(s.next(), 0, 1, &old)) != status::ok || old != 7) bad = "fetch_add did not complete";
+    s.or_say("passive_amo is claimed, and no addition is complete while the target sleeps", [&] {
+      if (s.done(s.next(), s.add(s.next(), 0, 1, &old)) != status::ok || old != 7) bad = "fetch_add did not complete";
+    });
   }
-  s.sleep_until_all();
+  s.wake_up();
   return bad;
 }
 
 constexpr rule rules[] = {
     {"fetch-add-exact", fetch_add_gives_each_value_once},
     {"fetch-add-unique", fetch_add_is_unique_among_ranks},
+    {"compare-swap-exact", compare_swap_swaps_what_it_expects},
     {"compare-swap-excludes", compare_swap_excludes},
     {"amo-scope-host", the_owner_s_cpu_may_take_part},
     {"amo-seen-by-the-cpu", the_owner_s_cpu_sees_what_is_complete},

@@ -31,6 +31,7 @@ std::string what_was_posted_arrives(stage& s) {
   std::string bad;
   for (std::uint64_t i = 1; i <= puts; ++i) {  // all of them, whatever happens: ranks go in step
     s.fence();
+    s.meet();  // nobody needs rank 0 any more
     if (s.rank() == 0) {
       const op one = s.put(1, 0, &i, 8);
       if (s.posted(1, {&one, 1}) != status::ok) bad = "put failed";
@@ -44,7 +45,9 @@ std::string what_was_posted_arrives(stage& s) {
         patience_ns = 0;
       }
     }
-    s.sleep_until_all();
+    if (s.rank() == 0) s.job.while_waiting(nullptr);
+    s.meet();
+    s.move_while_waiting();
     while (s.rank() == 0 && s.fabric.flush(1) == status::again) s.wait_a_turn();
   }
   s.fence();
@@ -61,12 +64,12 @@ std::string any_memory_can_be_registered(stage& s) {
   if (at == MAP_FAILED) return "skip: there is no memory";
   auto* words = static_cast<std::uint64_t*>(at);
   transports::region_key key;
-  if (s.fabric.register_memory({at, bytes, -1, 0}, key) != status::ok)
-    return "it is refused: " + s.fabric.why_not_registered();
+  const bool refused = s.fabric.register_memory({at, bytes, -1, 0}, key) != status::ok;
   words[0] = static_cast<std::uint64_t>(s.rank()) + 1;
-  s.fence();
   s.job.put("any memory", std::as_bytes(std::span(&key, 1)));
-  s.job.fence();
+  s.fence();
+  s.meet();
+  if (refused) return "it is refused: " + s.fabric.why_not_registered();
   transports::region_key theirs;
   std::memcpy(&theirs, s.job.get(s.next(), "any memory").data(), sizeof theirs);
   transports::region_id id = 0;

@@ -24,6 +24,7 @@ constexpr std::size_t sizes[] = {1, 2, 3, 7, 8, 9, 15, 16, 64, 255, 256, 257, 26
 constexpr std::size_t offsets[] = {0, 1, 3, 8, 4093};
 
 std::string put_moves_exactly_its_bytes(stage& s) {
+  if (s.done(s.next(), s.put(s.next(), 8, s.local(), 0)) != status::ok) return "a put of 0 bytes failed";
   std::vector<std::byte> source(sizes[std::size(sizes) - 1] + 8);
   for (const std::size_t n : sizes) {
     if (n > s.fabric.caps().put_max) break;
@@ -47,6 +48,7 @@ std::string put_moves_exactly_its_bytes(stage& s) {
 }
 
 std::string get_moves_exactly_its_bytes(stage& s) {
+  if (s.done(s.next(), s.get(s.next(), 8, s.local(), 0)) != status::ok) return "a get of 0 bytes failed";
   std::vector<std::byte> target(sizes[std::size(sizes) - 1] + 16);
   for (const std::size_t n : sizes) {
     if (n > s.fabric.caps().put_max) break;
@@ -336,18 +338,22 @@ std::string the_target_need_not_poll(stage& s) {
   if (!s.fabric.caps().passive_rma) {
     if (s.size() < 2) return "skip: passive_rma is not claimed";
     std::uint64_t back = 0;
-    return "skip: passive_rma is not claimed; " + std::to_string(s.done_during_naps(s.get(1, 0, &back, 8))) + " of " +
+    return "skip: passive_rma is not claimed; " + std::to_string(s.done_while_asleep(s.get(1, 0, &back, 8))) + " of " +
            std::to_string(stage::naps) + " gets were complete while the target slept";
   }
-  s.fence();
+  s.fall_asleep();
   std::string bad;
   if (s.rank() == 0) {
     const std::uint64_t value = 42;
     std::uint64_t back = 0;
-    if (s.done(s.next(), s.put(s.next(), 0, &value, 8)) != status::ok) bad = "put failed";
-    if (s.done(s.next(), s.get(s.next(), 0, &back, 8)) != status::ok || back != 42) bad = "the value did not come back";
+    s.or_say("passive_rma is claimed, and nothing is complete while the target sleeps", [&] {
+      if (s.done(s.next(), s.put(s.next(), 0, &value, 8)) != status::ok) bad = "put failed";
+      if (s.done(s.next(), s.get(s.next(), 0, &back, 8)) != status::ok || back != 42) {
+        bad = "the value did not come back";
+      }
+    });
   }
-  s.sleep_until_all();
+  s.wake_up();
   return bad;
 }
 

@@ -9,6 +9,7 @@
 #include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
 #include "tools/conform/work.hpp"
+#include "transports/key_parts.hpp"
 #include "transports/meeting.hpp"
 
 namespace tobi::conformance {
@@ -66,6 +67,11 @@ std::string memory_is_registered(stage& s) {
   for (const auto& [memory, key] : {std::pair{&s.memory, &s.key}, std::pair{&words, &sync}}) {
     const status got = s.fabric.register_memory(*memory, *key);
     if (got != status::ok) return returned("register_memory()", got) + s.fabric.why_not_registered();
+  }
+  // Soft atomics look at the fabric's own part themselves, before they write behind it.
+  if (!transports::keeps_to(transports::soft_key_bytes_max, s.key)) {
+    return "register_memory() has written more than the first " + std::to_string(transports::own_key_bytes_max) +
+           " bytes of the key";
   }
   s.job.put("key", std::as_bytes(std::span(&s.key, 1)));
   s.job.put("sync", std::as_bytes(std::span(&sync, 1)));

@@ -86,6 +86,33 @@ std::string a_flushed_put_is_at_the_target(stage& s) {
   return bad;
 }
 
+// Rank 0 puts to a rank that leaves the fabric alone. Where a put completes by a poll of its target, flush() may not
+// return ok meanwhile, and says `again`.
+std::string a_flushed_put_is_there_for_a_sleeper(stage& s) {
+  if (s.size() < 2) return "skip: it takes two ranks";
+  constexpr std::uint64_t tries = 3;
+  std::uint64_t complete = 0;
+  std::string bad;
+  for (std::uint64_t i = 1; i <= tries; ++i) {
+    s.word(0) = 0;
+    s.fall_asleep();
+    status got = status::again;
+    if (s.rank() == 0) got = s.done_soon(1, s.put(1, 0, &i, 8));
+    if (got != status::ok && got != status::again) bad = "put returns " + std::string(to_string(got));
+    s.meet(false, got == status::ok);  // still asleep
+    complete += s.rank0_says ? 1u : 0u;
+    if (s.rank() == 1 && s.rank0_says && std::atomic_ref(s.word(0)).load(std::memory_order_acquire) != i) {
+      bad = "a put that was flushed was not in its target's memory before the target moved the fabric";
+    }
+    s.wake_up();
+    while (s.rank() == 0 && s.fabric.flush(1) == status::again) s.wait_a_turn();
+  }
+  s.fence();
+  if (!bad.empty() || complete == tries) return bad;
+  return "skip: " + std::to_string(tries - complete) + " of " + std::to_string(tries) +
+         " flushes have waited for a poll of their target";
+}
+
 std::string a_flush_of_nothing_is_ok(stage& s) {
   s.fence();
   for (int r = 0; r < s.size(); ++r) {
@@ -175,6 +202,7 @@ constexpr rule rules[] = {
     {"back-pressure", again_loses_and_doubles_nothing},
     {"flush-completes-gets", a_flush_completes_every_get},
     {"flush-is-at-the-target", a_flushed_put_is_at_the_target},
+    {"flush-and-a-sleeper", a_flushed_put_is_there_for_a_sleeper},
     {"flush-of-nothing", a_flush_of_nothing_is_ok},
     {"notices", a_notice_comes_once_and_after_its_put},
     {"wait-fd-wakes", who_sleeps_on_the_descriptor_is_woken},

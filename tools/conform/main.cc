@@ -13,11 +13,11 @@
 #include "libcore/base/log.hpp"
 #include "libcore/base/text.hpp"
 #include "tools/command_line.hpp"
+#include "tools/conform/fabric.hpp"
 #include "tools/conform/rules.hpp"
 #include "tools/conform/work.hpp"
 #include "tools/meet.hpp"
 #include "tools/output.hpp"
-#include "transports/decorators/wrap.hpp"
 #include "transports/registry.hpp"
 
 namespace {
@@ -100,7 +100,9 @@ opinion agree(stage& s, const rule& r, const opinion& mine) {
                                          : "failed  ") +
                           mine.said.substr(0, 120);
   job.put(key, std::as_bytes(std::span(cut.data(), cut.size())));
-  job.fence();
+  s.move_while_waiting();
+  while (!s.meet(true)) {
+  }
   opinion all;
   std::string skipped;
   constexpr std::size_t state = 8;  // the first characters
@@ -344,7 +346,7 @@ int cannot_be_used(const arguments& a, bool by_this_rank, const std::string& why
 }
 
 int ask(const arguments& a, bootstrap::bootstrap& job, const transports::context& where) {
-  const auto fabric = transports::wrap(transports::create(*a.transport, where), where);
+  const auto fabric = conformance::make_fabric(*a.transport, where);
   run all(a, job, *fabric);
   if (all.first_rules()) all.other_rules();
   return all.end();

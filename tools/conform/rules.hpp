@@ -7,7 +7,7 @@
 //   field                 claimed                     not claimed
 //   put_notify            notices                     unclaimed-is-unsupported
 //   fetch_add             fetch-add-exact, -unique    fetch-add-exact
-//   compare_swap          compare-swap-excludes       compare-swap-excludes
+//   compare_swap          compare-swap-exact, -excludes  compare-swap-excludes
 //   scope                 amo-scope-host              none of atomics that are there: amo-scope-host; domain: (1)
 //   passive_rma           passive-rma                 passive-rma: (2)
 //   passive_amo           passive-amo                 passive-amo: (2)
@@ -70,7 +70,8 @@ struct stage {
   base::per_rank<transports::region_id> sync{};   // likewise, of the words of fence()
   std::uint64_t* arrived = nullptr;               // this rank's words of fence()
   std::uint64_t fences = 0;
-  std::uint64_t sleeps = 0;
+  std::uint64_t meetings = 0;
+  bool rank0_says = false;
   std::uint64_t affordable = ~std::uint64_t{0};        // round trips in about a second
   std::uint64_t affordable_turns = ~std::uint64_t{0};  // fences in about a second
   std::uint64_t patience_ns = 0;                       // how long a rule may take before its waits throw
@@ -89,6 +90,15 @@ struct stage {
   void wait_a_turn() const;
   /// Throws out_of_patience where the rule has taken too long. Each wait calls it, and done().
   void be_patient() const;
+  /// WORK, whose waits end with WORDS where they take too long.
+  template <class Work>
+  void or_say(const char* words, Work work) const {
+    try {
+      work();
+    } catch (const out_of_patience&) {
+      throw out_of_patience(words);
+    }
+  }
   /// What wait_a_turn() does without moving the fabric, at the SPINS-th look at something.
   void give_way(unsigned spins) const;
   /// How often to try something, at most N: less where a round trip takes long, perhaps because its target must first
@@ -102,18 +112,25 @@ struct stage {
   void move_while_waiting() const {
     job.while_waiting([this] { fabric.progress(); });
   }
-  /// Waits for all ranks without touching the fabric: what completes meanwhile is passive. Only a rank that is there to
-  /// serve the others does so here, too.
-  void sleep_until_all();
+  /// Waits for all ranks in the bootstrap; whether all are THROUGH with the rule. What a rule needs of the bootstrap goes
+  /// through here: a rank that has given the rule up meets the others, wherever they are in it, until all are through.
+  /// SAYS of rank 0 is all ranks' rank0_says then.
+  bool meet(bool through = false, bool says = false);
+  /// From the one to the other no rank touches the fabric but the one that asks: what is complete meanwhile is passive.
+  /// Only a rank that is there to serve the others moves it, too. Collective, both.
+  void fall_asleep();
+  void wake_up();
   /// How often, of `naps` tries, ONE of rank 0 on rank 1 was complete while rank 1 was asleep. Collective; 0 elsewhere.
   static constexpr int naps = 3;
-  int done_during_naps(const transports::op& one);
+  int done_while_asleep(const transports::op& one);
 
   /// Posts, waiting while the transport returns `again`.
   status posted(int peer, std::span<const transports::op> ops) const;
   /// Posts; then waits for completion. Returns the first status that is not ok.
   status done(int peer, std::span<const transports::op> ops) const;
   status done(int peer, const transports::op& one) const { return done(peer, {&one, 1}); }
+  /// The same, and `again` where it is not complete a fifth of a second later.
+  status done_soon(int peer, const transports::op& one) const;
   [[nodiscard]] transports::op put(int peer, std::uint64_t at, const void* from, std::uint64_t n) const;
   [[nodiscard]] transports::op get(int peer, std::uint64_t at, void* to, std::uint64_t n) const;
   [[nodiscard]] transports::op add(int peer, std::uint64_t at, std::uint64_t operand, std::uint64_t* old) const;

@@ -43,47 +43,54 @@ status stage::done(int peer, std::span<const op> ops) const {
   return s;
 }
 
+status stage::done_soon(int peer, const op& one) const {
+  constexpr std::uint64_t soon_ns = 200'000'000;
+  if (const status s = posted(peer, {&one, 1}); s != status::ok) return s;
+  const std::uint64_t begin = arch::now_ns();
+  for (unsigned spins = 0; arch::now_ns() - begin < soon_ns; ++spins) {
+    if (const status s = fabric.flush(peer); s != status::again) return s;
+    give_way(spins);
+  }
+  return status::again;
+}
+
 void stage::wait_a_turn() const {
   static unsigned turns = 0;
   fabric.progress();
   give_way(64 + turns++ % 256);
 }
 
-// Rank 0 is the one that works. Servers wait for its word in the fabric, because a launcher's fence moves nothing.
-void stage::sleep_until_all() {
-  constexpr std::size_t word = 64;  // of the words of fence(), behind those of its rounds
-  ++sleeps;
-  if (fabric.serves_only(rank())) {
-    while (std::atomic_ref(arrived[word]).load(std::memory_order_acquire) < sleeps) wait_a_turn();
-  } else {
-    for (int r = 0; rank() == 0 && r < size(); ++r) {
-      if (!fabric.serves_only(r)) continue;
-      const op tell = op::put(sync[r], word * 8, &sleeps, 8);
-      if (done(r, tell) != status::ok) return;  // the rule will say what does not work
-    }
-    job.while_waiting(nullptr);
-  }
+bool stage::meet(bool through, bool says) {
+  const std::string name = "meeting " + std::to_string(++meetings);
+  const bool card[] = {through, says};
+  job.put(name, std::as_bytes(std::span(card)));
   job.fence();
+  bool all = true;
+  for (int r = 0; r < size(); ++r) all = all && job.get(r, name)[0] != std::byte{0};
+  rank0_says = job.get(0, name)[1] != std::byte{0};
+  return all;
+}
+
+// What a rank waited for in the fence has ended when it is at the first meeting, where all still move.
+void stage::fall_asleep() {
+  fence();
+  meet();
+  if (!fabric.serves_only(rank())) job.while_waiting(nullptr);
+  meet();
+}
+
+void stage::wake_up() {
+  meet();
   move_while_waiting();
 }
 
-int stage::done_during_naps(const op& one) {
-  constexpr std::uint64_t ms = 1'000'000;
+int stage::done_while_asleep(const op& one) {
   int in_time = 0;
   for (int i = 0; i < naps; ++i) {
-    fence();
-    const std::uint64_t begin = arch::now_ns();
-    if (rank() == 0) {
-      const timespec until_all_sleep{0, 50 * ms};
-      nanosleep(&until_all_sleep, nullptr);
-      const std::uint64_t posted_ns = arch::now_ns();
-      if (done(1, one) == status::ok && arch::now_ns() - posted_ns < 100 * ms) ++in_time;
-    } else if (fabric.serves_only(rank())) {
-      while (arch::now_ns() - begin < 250 * ms) wait_a_turn();
-    } else {
-      const timespec nap{0, 250 * ms};
-      nanosleep(&nap, nullptr);
-    }
+    fall_asleep();
+    if (rank() == 0 && done_soon(1, one) == status::ok) ++in_time;
+    wake_up();
+    while (rank() == 0 && fabric.flush(1) == status::again) wait_a_turn();
   }
   fence();
   return in_time;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "libcore/base/log.hpp"
+#include "transports/key_parts.hpp"
 #include "transports/peer_memory.hpp"
 #include "transports/shm/shm.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 // A key holds both transports' content.
 constexpr std::size_t near_bytes = sizeof(memory_name);
 constexpr std::size_t far_bytes = sizeof(region_key) - near_bytes;
+static_assert(far_bytes >= soft_key_bytes_max);
 
 region_key near_part(const region_key& key) {
   region_key part;
@@ -99,6 +101,7 @@ status route_transport::register_memory(const memory& local, region_key& key) {
     near_->deregister_memory(near);
     return s;
   }
+  must_keep_to(soft_key_bytes_max, far, *far_);
   std::memcpy(key.bytes.data(), near.bytes.data(), near_bytes);
   std::memcpy(key.bytes.data() + near_bytes, far.bytes.data(), far_bytes);
   return status::ok;

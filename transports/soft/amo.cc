@@ -11,6 +11,7 @@
 #include "libcore/base/thread.hpp"
 #include "transports/cpu_ops.hpp"
 #include "transports/decorators/mask.hpp"
+#include "transports/key_parts.hpp"
 
 namespace tobi::transports::soft {
 
@@ -21,7 +22,8 @@ struct key_tail {
   std::uint64_t bytes;
   std::uint64_t number_plus_one;  // 0: not one of ours
 };
-static_assert(own_key_bytes_max + sizeof(key_tail) <= 80, "routing keeps the rest for the other transport");
+static_assert(own_key_bytes_max + sizeof(key_tail) <= soft_key_bytes_max,
+              "routing keeps the rest for the other transport");
 
 region_key without_tail(region_key key) {
   std::memset(key.bytes.data() + own_key_bytes_max, 0, sizeof(key_tail));
@@ -240,6 +242,7 @@ status amo_transport::register_memory(const memory& local, region_key& key) {
   }
   const status s = inner_->register_memory(local, key);
   if (s != status::ok) return s;
+  must_keep_to(own_key_bytes_max, key, *inner_);
   const int number = table_.add(static_cast<std::byte*>(local.base), local.bytes);
   if (number < 0) {
     inner_->deregister_memory(key);

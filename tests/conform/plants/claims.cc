@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Claims that do not hold, and what holds and is not claimed.
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/conform/plants/plants.hpp"
+
+namespace tobi::conformance {
+
+namespace {
+
+// Puts wait for the next call, and needs_progress is not claimed.
+struct waits_for_the_next_call final : wrong {
+  using wrong::wrong;
+  status post(int rank, std::span<const op> ops) noexcept override {
+    release();
+    if (!is_one(ops, op_kind::put) || ops[0].bytes != 8) return inner().post(rank, ops);
+    held_.emplace_back(rank, ops[0]);
+    value_ = *static_cast<const std::uint64_t*>(ops[0].local);
+    held_.back().second.local = &value_;
+    return status::ok;
+  }
+  status flush(int rank) noexcept override {
+    release();
+    return inner().flush(rank);
+  }
+  void progress() noexcept override {
+    release();
+    inner().progress();
+  }
+
+ private:
+  void release() noexcept {
+    for (const auto& [rank, one] : std::exchange(held_, {})) do_now(rank, one);
+  }
+  std::vector<std::pair<int, op>> held_;
+  std::uint64_t value_ = 0;
+};
+
+struct claims_any_memory final : wrong {
+  using wrong::wrong;
+  void claim(capabilities& c) const noexcept override { c.registers_any_memory = true; }
+};
+
+struct claims_pinned_memory final : wrong {
+  using wrong::wrong;
+  void claim(capabilities& c) const noexcept override { c.pins_memory = true; }
+};
+
+struct serves_one_thread final : wrong {
+  explicit serves_one_thread(std::unique_ptr<transport> inner)
+      : wrong(std::move(inner)), own_(std::this_thread::get_id()) {}
+  status post(int rank, std::span<const op> ops) noexcept override {
+    return std::this_thread::get_id() == own_ ? inner().post(rank, ops) : status::domain_lost;
+  }
+
+ private:
+  std::thread::id own_;
+};
+
+struct takes_more_than_put_max final : wrong {
+  using wrong::wrong;
+  void claim(capabilities& c) const noexcept override { c.put_max = 1u << 20; }
+};
+
+struct takes_longer_notices final : wrong {
+  using wrong::wrong;
+  void claim(capabilities& c) const noexcept override { c.msg_max = 4; }
+};
+
+constexpr plant plants[] = {
+    {"waits-for-the-next-call", "shm", "needs-progress", "did not arrive while its initiator did nothing",
+     planted<waits_for_the_next_call>},
+    {"claims-any-memory", "shm", "any-memory", "it is refused", planted<claims_any_memory>},
+    {"claims-pinned-memory", "shm", "pins", "pins_memory is claimed, and pages are not there",
+     planted<claims_pinned_memory>},
+    {"serves-one-thread", "shm", "any-thread", "failed in another thread", planted<serves_one_thread>},
+    {"takes-more-than-put-max", "shm", "put-max", "a put beyond put_max is not refused",
+     planted<takes_more_than_put_max>},
+    {"takes-longer-notices", "sim", "msg-max", "with data beyond msg_max it returns ok", planted<takes_longer_notices>},
+};
+
+}  // namespace
+
+std::span<const plant> claim_plants() { return plants; }
+
+}  // namespace tobi::conformance

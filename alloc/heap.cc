@@ -133,8 +133,8 @@ ssize_t tobi_je_readlink(const char*, char*, std::size_t) {
   return -1;
 }
 
-// Its own notes lie outside of the range. At its start jemalloc 5.3 tries out madvise on a page, and does not ask whether
-// it has got the page; later a refusal would look as if the range were full.
+// Its own notes lie outside of the range. At its start jemalloc 5.3 tries out madvise on a page, and does not ask
+// whether it has got the page; later a refusal would look as if the range were full.
 void* tobi_je_mmap(void* at, std::size_t bytes, int prot, int flags, int fd, off_t from) {
   void* const got = mmap(at, bytes, prot, flags, fd, from);
   if (got == MAP_FAILED) {

@@ -65,8 +65,8 @@ struct notice {
 
 class transport {
  public:
-  /// All ranks have met, and nothing of the job is posted any more. Others may be gone already: it waits for none, except
-  /// where create() has waited for all, too.
+  /// All ranks have met, and nothing of the job is posted any more. Others may be gone already: it waits for none,
+  /// except where create() has waited for all, too.
   virtual ~transport() = default;
 
   // --- setup: address(), connect() and register_memory(), then measure(), then attach(); a destructor for the end ----

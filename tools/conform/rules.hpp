@@ -112,9 +112,9 @@ struct stage {
   void move_while_waiting() const {
     job.while_waiting([this] { fabric.progress(); });
   }
-  /// Waits for all ranks in the bootstrap; whether all are THROUGH with the rule. What a rule needs of the bootstrap goes
-  /// through here: a rank that has given the rule up meets the others, wherever they are in it, until all are through.
-  /// SAYS of rank 0 is all ranks' rank0_says then.
+  /// Waits for all ranks in the bootstrap; whether all are THROUGH with the rule. What a rule needs of the bootstrap
+  /// goes through here: a rank that has given the rule up meets the others, wherever they are in it, until all are
+  /// through. SAYS of rank 0 is all ranks' rank0_says then.
   bool meet(bool through = false, bool says = false);
   /// From the one to the other no rank touches the fabric but the one that asks: what is complete meanwhile is passive.
   /// Only a rank that is there to serve the others moves it, too. Collective, both.

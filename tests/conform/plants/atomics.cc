@@ -26,6 +26,22 @@ struct read_and_write final : wrong {
   }
 };
 
+// Each swap succeeds, it says, and reads take long.
+struct swaps_always final : wrong {
+  using wrong::wrong;
+  status post(int rank, std::span<const op> ops) noexcept override {
+    if (is_one(ops, op_kind::get)) {
+      const status s = do_now(rank, ops[0]);
+      linger();
+      return s;
+    }
+    if (!is_one(ops, op_kind::compare_swap)) return inner().post(rank, ops);
+    const op& one = ops[0];
+    std::memcpy(one.local, &one.expected, 8);
+    return do_now(rank, op::put(one.region, one.remote, &one.operand, 8));
+  }
+};
+
 struct operands_exchanged final : wrong {
   using wrong::wrong;
   status post(int rank, std::span<const op> ops) noexcept override {
@@ -83,7 +99,7 @@ constexpr plant plants[] = {
     {"read-and-write", "shm", "fetch-add-unique", "two ranks found the value", planted<read_and_write>},
     {"operands-exchanged", "shm", "compare-swap-exact", "the swap of 5 for 6 where there is 5 has left 6",
      planted<operands_exchanged>},
-    {"read-and-write", "shm", "compare-swap-excludes", "the lock", planted<read_and_write>},
+    {"swaps-always", "shm", "compare-swap-excludes", "two ranks held the lock at once", planted<swaps_always>},
     {"read-and-write", "shm", "owner-and-thieves", "was taken twice", planted<read_and_write>},
     {"read-and-write", "shm", "amo-scope-host", "additions of the owner or of a peer were lost",
      planted<read_and_write>},

@@ -177,7 +177,7 @@ constexpr plant plants[] = {
     {"notices-cut-short", "sim", "notices", "a notice came twice or with other data", planted<notices_cut_short>},
     {"loses-a-notice", "sim", "notices", "notices have come", planted<loses_a_notice>},
     {"wakes-nobody", "ofi", "wait-fd-wakes", "an operation woke nobody", planted<wakes_nobody>},
-    {"loses-all-with-one", "sim", "peer-death", "was not heard any more", planted<loses_all_with_one>},
+    {"loses-all-with-one", "sim", "peer-death", "any more", planted<loses_all_with_one>},
     {"tells-no-end", "sim", "peer-death", "the end of a peer was not reported", planted<tells_no_end>},
 };
 

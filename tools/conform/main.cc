@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tobi-conform TRANSPORT: what a transport keeps of the contract, a line per rule.
+#include <signal.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -12,6 +15,7 @@
 #include "bootstrap/tcp/meeting.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/base/text.hpp"
+#include "libcore/base/text_line.hpp"
 #include "tools/command_line.hpp"
 #include "tools/conform/fabric.hpp"
 #include "tools/conform/rules.hpp"
@@ -73,6 +77,36 @@ void with_patience(opinion& mine, Work work) {
   }
 }
 
+/// A call of the transport that never returns would stop the job without a word. While one of these lives, for half as
+/// long again as waits may last, it ends the job with one that names the rule.
+class deadline {
+ public:
+  deadline(stage& s, const rule& r, int patience_s) {
+    watched = &s;
+    (sentence.clear() << "tobi: rank ").number(static_cast<std::uint64_t>(s.rank()))
+        << " has not come back from a call of the transport, in the rule " << r.name << "; no call may block.\n";
+    struct sigaction late {};
+    late.sa_handler = [](int) {
+      constexpr unsigned later_s = 5;
+      if (watched->meets) {  // it waits for the one that is to be named
+        alarm(later_s);
+        return;
+      }
+      sentence.write_to(STDERR_FILENO);
+      watched->job.abort(base::exit_failure);
+    };
+    sigaction(SIGALRM, &late, nullptr);
+    alarm(static_cast<unsigned>(patience_s + patience_s / 2 + 1));
+  }
+  ~deadline() { alarm(0); }
+  deadline(const deadline&) = delete;
+  deadline& operator=(const deadline&) = delete;
+
+ private:
+  static inline stage* watched = nullptr;
+  static inline base::text_buffer<256> sentence;
+};
+
 // How many round trips rank 0 can make in SECONDS, with everybody waiting in the fabric, and how many fences all can
 // make together; all ranks take rank 0's word. Before each rule, since another program may have come: an atomic that is
 // a message waits for the target's turn. All meet in the bootstrap, also those that have given up a wait.
@@ -81,7 +115,7 @@ void measure(stage& s, const rule& before, opinion& mine, double seconds) {
   with_patience(mine, [&] { took = times_now(s); });
   const std::string key = "round trips before " + std::string(before.name);
   s.job.put(key, std::as_bytes(std::span(&took, 1)));
-  s.job.fence();
+  s.meet();
   std::memcpy(&took, s.job.get(0, key).data(), sizeof took);
   const double in_all_ns = static_cast<double>(tries) * seconds * 1e9;
   s.affordable =
@@ -235,7 +269,15 @@ class run {
     s_.patience_ns = static_cast<std::uint64_t>(a_.patience_s) * 1'000'000'000;
     std::string_view failed;
     for (const rule& r : conformance::first_rules()) {
-      std::string said = failed.empty() ? agree(s_, r, {r.run(s_)}).said : "skip: first " + std::string(failed);
+      std::string said = "skip: first " + std::string(failed);
+      if (failed.empty()) {
+        opinion mine;
+        {
+          const deadline watched(s_, r, a_.patience_s);
+          mine.said = r.run(s_);
+        }
+        said = agree(s_, r, mine).said;
+      }
       if (kind_of(said) == verdict::fail) {
         failed = r.name;
         said += "; next: " + std::string(conformance::what_to_write(r.name));
@@ -256,10 +298,12 @@ class run {
       }
       s_.began_ns = arch::now_ns();
       opinion mine;
-      measure(s_, r, mine, a_.seconds);
-      if (mine.in_step) with_patience(mine, [&] { mine.said = r.run(s_); });
-      // Everybody is there before anybody sleeps in the bootstrap, where a target that must poll would not.
-      if (mine.in_step) with_patience(mine, [&] { s_.fence(); });
+      {
+        const deadline watched(s_, r, a_.patience_s);
+        measure(s_, r, mine, a_.seconds);
+        if (mine.in_step) with_patience(mine, [&] { mine.said = r.run(s_); });
+        if (mine.in_step) with_patience(mine, [&] { s_.fence(); });
+      }
       const opinion all = agree(s_, r, mine);
       if (!all.in_step) lost_step = r.name;
       note(r, all.said, true);

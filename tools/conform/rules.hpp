@@ -37,6 +37,7 @@
 // (6) Connections are closed and made without a sign at this interface. tests/softroce/victims.sh counts them.
 #pragma once
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -57,6 +58,12 @@ struct out_of_patience : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// What a wait is for, to be told where it does not end: CALL to PEER, or PEER itself.
+struct waiting {
+  const char* call = nullptr;
+  int peer = -1;  // -1: whichever
+};
+
 /// What a rule works with. Each rank has one region of `bytes`, attached by all, and a small one that fence() uses.
 struct stage {
   static constexpr std::size_t bytes = 4u << 20;
@@ -72,6 +79,7 @@ struct stage {
   std::uint64_t fences = 0;
   std::uint64_t meetings = 0;
   bool rank0_says = false;
+  volatile std::sig_atomic_t meets = 0;                // this rank waits in the bootstrap: read by a handler
   std::uint64_t affordable = ~std::uint64_t{0};        // round trips in about a second
   std::uint64_t affordable_turns = ~std::uint64_t{0};  // fences in about a second
   std::uint64_t patience_ns = 0;                       // how long a rule may take before its waits throw
@@ -87,9 +95,9 @@ struct stage {
   }
   /// One turn of a loop that waits for the fabric or for a peer. There may be more ranks than cores.
   /// Throws out_of_patience.
-  void wait_a_turn() const;
+  void wait_a_turn(waiting what = {}) const;
   /// Throws out_of_patience where the rule has taken too long. Each wait calls it, and done().
-  void be_patient() const;
+  void be_patient(waiting what) const;
   /// WORK, whose waits end with WORDS where they take too long.
   template <class Work>
   void or_say(const char* words, Work work) const {
@@ -100,7 +108,7 @@ struct stage {
     }
   }
   /// What wait_a_turn() does without moving the fabric, at the SPINS-th look at something.
-  void give_way(unsigned spins) const;
+  void give_way(unsigned spins, waiting what = {}) const;
   /// How often to try something, at most N: less where a round trip takes long, perhaps because its target must first
   /// be scheduled. The same on all ranks.
   [[nodiscard]] std::uint64_t rounds(std::uint64_t n) const { return n < affordable ? n : affordable; }

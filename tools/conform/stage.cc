@@ -11,16 +11,17 @@ namespace tobi::conformance {
 
 using transports::op;
 
-void stage::be_patient() const {
+void stage::be_patient(waiting what) const {
   if (began_ns == 0 || arch::now_ns() - began_ns <= patience_ns) return;
-  throw out_of_patience("a wait for the fabric or for a peer has not ended after " +
-                        std::to_string(patience_ns / 1'000'000'000) + " s");
+  const std::string peer = what.peer < 0 ? "a peer" : "rank " + std::to_string(what.peer);
+  throw out_of_patience("a wait for " + (what.call == nullptr ? peer : what.call + (" to " + peer)) +
+                        " has not ended after " + std::to_string(patience_ns / 1'000'000'000) + " s");
 }
 
 // There are more ranks than cores, and a provider may have threads of its own that need one.
-void stage::give_way(unsigned spins) const {
+void stage::give_way(unsigned spins, waiting what) const {
   if (spins < 64) return;
-  be_patient();
+  be_patient(what);
   if (spins % 16 != 15) {
     sched_yield();
     return;
@@ -31,15 +32,16 @@ void stage::give_way(unsigned spins) const {
 
 status stage::posted(int peer, std::span<const op> ops) const {
   status s;
-  while ((s = fabric.post(peer, ops)) == status::again) wait_a_turn();
+  while ((s = fabric.post(peer, ops)) == status::again) wait_a_turn({"a post", peer});
   return s;
 }
 
 status stage::done(int peer, std::span<const op> ops) const {
-  be_patient();
+  const waiting for_it{"a flush", peer};
+  be_patient(for_it);
   status s = posted(peer, ops);
   if (s != status::ok) return s;
-  for (unsigned spins = 0; (s = fabric.flush(peer)) == status::again; ++spins) give_way(spins);
+  for (unsigned spins = 0; (s = fabric.flush(peer)) == status::again; ++spins) give_way(spins, for_it);
   return s;
 }
 
@@ -54,17 +56,19 @@ status stage::done_soon(int peer, const op& one) const {
   return status::again;
 }
 
-void stage::wait_a_turn() const {
+void stage::wait_a_turn(waiting what) const {
   static unsigned turns = 0;
   fabric.progress();
-  give_way(64 + turns++ % 256);
+  give_way(64 + turns++ % 256, what);
 }
 
 bool stage::meet(bool through, bool says) {
   const std::string name = "meeting " + std::to_string(++meetings);
   const bool card[] = {through, says};
   job.put(name, std::as_bytes(std::span(card)));
+  meets = 1;
   job.fence();
+  meets = 0;
   bool all = true;
   for (int r = 0; r < size(); ++r) all = all && job.get(r, name)[0] != std::byte{0};
   rank0_says = job.get(0, name)[1] != std::byte{0};
@@ -104,9 +108,8 @@ void stage::fence() {
     const int to = (rank() + step) % size();
     const op tell = op::put(sync[to], static_cast<std::uint64_t>(round) * 8, &fences, 8);
     if (done(to, tell) != status::ok) return;  // the rule will say what does not work
-    while (std::atomic_ref(arrived[round]).load(std::memory_order_acquire) < fences) {
-      wait_a_turn();
-    }
+    const int from = (rank() + size() - step) % size();
+    while (std::atomic_ref(arrived[round]).load(std::memory_order_acquire) < fences) wait_a_turn({nullptr, from});
   }
 }
 

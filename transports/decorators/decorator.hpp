@@ -28,7 +28,8 @@ class decorator : public transport {
   [[nodiscard]] std::byte* map(region_id id) noexcept override { return inner_->map(id); }
   [[nodiscard]] bool serves_only(int rank) const noexcept override { return inner_->serves_only(rank); }
 
-  status post(int rank, std::span<const op> ops) noexcept override { return inner_->post(rank, ops); }
+  status post(int rank, std::span<const op> ops) noexcept override { return post_as(rank, ops, true); }
+  status post_unordered(int rank, std::span<const op> ops) noexcept override { return post_as(rank, ops, false); }
   status flush(int rank) noexcept override { return inner_->flush(rank); }
   status put_notify(int rank, const op& put, std::uint64_t data) noexcept override {
     return inner_->put_notify(rank, put, data);
@@ -39,6 +40,10 @@ class decorator : public transport {
   [[nodiscard]] bool may_sleep() noexcept override { return inner_->may_sleep(); }
 
  protected:
+  /// post() where IN_ORDER, else post_unordered().
+  virtual status post_as(int rank, std::span<const op> ops, bool in_order) noexcept {
+    return in_order ? inner_->post(rank, ops) : inner_->post_unordered(rank, ops);
+  }
   [[nodiscard]] transport& inner() noexcept { return *inner_; }
 
  private:
@@ -48,7 +53,6 @@ class decorator : public transport {
 std::unique_ptr<transport> make_stats(std::unique_ptr<transport> inner, const context& where);
 std::unique_ptr<transport> make_trace(std::unique_ptr<transport> inner, const context& where);
 std::unique_ptr<transport> make_fault(std::unique_ptr<transport> inner, const context& where);
-/// One call at a time.
 /// "" or what is wrong with TOBI_FAULT.
 std::string check_fault(const base::settings& in_force);
 

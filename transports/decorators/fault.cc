@@ -107,10 +107,6 @@ class fault final : public decorator {
     return inner().deregister_memory(key);
   }
 
-  status post(int rank, std::span<const op> ops) noexcept override {
-    if (const status s = before(rank); s != status::ok) return s;
-    return after(rank, ops.size(), inner().post(rank, ops));
-  }
   status put_notify(int rank, const op& put, std::uint64_t data) noexcept override {
     if (!caps().put_notify) return inner().put_notify(rank, put, data);
     if (const status s = before(rank); s != status::ok) return s;
@@ -128,6 +124,12 @@ class fault final : public decorator {
   }
   status poll_notice(notice& got) noexcept override {
     return caps().put_notify && domain_gone() ? status::domain_lost : inner().poll_notice(got);
+  }
+
+ protected:
+  status post_as(int rank, std::span<const op> ops, bool in_order) noexcept override {
+    if (const status s = before(rank); s != status::ok) return s;
+    return after(rank, ops.size(), decorator::post_as(rank, ops, in_order));
   }
 
  private:

@@ -98,14 +98,6 @@ class mask final : public decorator {
   }
   [[nodiscard]] std::byte* map(region_id id) noexcept override { return maps_ ? inner().map(id) : nullptr; }
 
-  status post(int rank, std::span<const op> ops) noexcept override {
-    const status s = check(ops);
-    return s == status::ok ? told(inner().post(rank, ops)) : s;
-  }
-  status post_unordered(int rank, std::span<const op> ops) noexcept override {
-    const status s = check(ops);
-    return s == status::ok ? told(inner().post_unordered(rank, ops)) : s;
-  }
   status flush(int rank) noexcept override { return told(inner().flush(rank)); }
   status put_notify(int rank, const op& put, std::uint64_t data) noexcept override {
     return notifies_ ? told(inner().put_notify(rank, put, data)) : status::unsupported;
@@ -114,6 +106,12 @@ class mask final : public decorator {
     return notifies_ ? inner().poll_notice(got) : status::unsupported;
   }
   [[nodiscard]] int wait_fd() const noexcept override { return waits_ ? decorator::wait_fd() : -1; }
+
+ protected:
+  status post_as(int rank, std::span<const op> ops, bool in_order) noexcept override {
+    const status s = check(ops);
+    return s == status::ok ? told(decorator::post_as(rank, ops, in_order)) : s;
+  }
 
  private:
   [[nodiscard]] bool has(std::string_view name) const noexcept {

@@ -41,15 +41,6 @@ class stats final : public decorator {
     (void)!write(STDERR_FILENO, line.data(), line.size());  // in one piece, as all lines of several workers
   }
 
-  status post(int rank, std::span<const op> ops) noexcept override {
-    const std::uint64_t now = arch::now_ns();
-    const status s = inner().post(rank, ops);
-    if (s == status::again) ++again_;
-    if (s != status::ok) return s;
-    ++chains_;
-    for (const op& o : ops) posted(rank, static_cast<std::size_t>(o.kind), o.bytes, now);
-    return s;
-  }
   status put_notify(int rank, const op& put, std::uint64_t data) noexcept override {
     const std::uint64_t now = arch::now_ns();
     const status s = inner().put_notify(rank, put, data);
@@ -68,6 +59,17 @@ class stats final : public decorator {
       kinds_[k].waited_ns += open[k].count * now - open[k].begin_ns;
       open[k] = {};
     }
+    return s;
+  }
+
+ protected:
+  status post_as(int rank, std::span<const op> ops, bool in_order) noexcept override {
+    const std::uint64_t now = arch::now_ns();
+    const status s = decorator::post_as(rank, ops, in_order);
+    if (s == status::again) ++again_;
+    if (s != status::ok) return s;
+    ++chains_;
+    for (const op& o : ops) posted(rank, static_cast<std::size_t>(o.kind), o.bytes, now);
     return s;
   }
 

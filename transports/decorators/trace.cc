@@ -29,26 +29,6 @@ class trace final : public decorator {
   }
   ~trace() override { std::fclose(file_); }
 
-  status post(int rank, std::span<const op> ops) noexcept override {
-    const status s = inner().post(rank, ops);
-    if (s == status::again) {
-      ++refused_;
-      return s;
-    }
-    begin_line("post", rank, s, refused_);
-    for (const op& o : ops) {
-      constexpr std::array<const char*, 4> names{"put", "get", "fetch_add", "compare_swap"};
-      std::fprintf(file_, " %s%s %u+%#llx", names[static_cast<std::size_t>(o.kind)], o.guard ? "?" : "", o.region,
-                   as_printed(o.remote));
-      if (o.kind == op_kind::put || o.kind == op_kind::get) std::fprintf(file_, " %llu", as_printed(o.bytes));
-      if (o.kind == op_kind::compare_swap) std::fprintf(file_, " %#llx", as_printed(o.expected));
-      if (o.kind == op_kind::compare_swap || o.kind == op_kind::fetch_add) {
-        std::fprintf(file_, " %#llx", as_printed(o.operand));
-      }
-    }
-    std::fputc('\n', file_);
-    return s;
-  }
   status put_notify(int rank, const op& put, std::uint64_t data) noexcept override {
     const status s = inner().put_notify(rank, put, data);
     if (s == status::again) {
@@ -67,6 +47,28 @@ class trace final : public decorator {
       return s;
     }
     begin_line("flush", rank, s, waited_);
+    std::fputc('\n', file_);
+    return s;
+  }
+
+ protected:
+  status post_as(int rank, std::span<const op> ops, bool in_order) noexcept override {
+    const status s = decorator::post_as(rank, ops, in_order);
+    if (s == status::again) {
+      ++refused_;
+      return s;
+    }
+    begin_line(in_order ? "post" : "post_unordered", rank, s, refused_);
+    for (const op& o : ops) {
+      constexpr std::array<const char*, 4> names{"put", "get", "fetch_add", "compare_swap"};
+      std::fprintf(file_, " %s%s %u+%#llx", names[static_cast<std::size_t>(o.kind)], o.guard ? "?" : "", o.region,
+                   as_printed(o.remote));
+      if (o.kind == op_kind::put || o.kind == op_kind::get) std::fprintf(file_, " %llu", as_printed(o.bytes));
+      if (o.kind == op_kind::compare_swap) std::fprintf(file_, " %#llx", as_printed(o.expected));
+      if (o.kind == op_kind::compare_swap || o.kind == op_kind::fetch_add) {
+        std::fprintf(file_, " %#llx", as_printed(o.operand));
+      }
+    }
     std::fputc('\n', file_);
     return s;
   }

@@ -22,7 +22,7 @@ using transports::region_id;
 using transports::region_key;
 using transports::transport;
 
-/// A breach, and the rule that it breaks: tobi-conform must fail there with WORDS.
+/// A breach, and the rule that it breaks: tobi-conform must fail there with WORDS. With the rule "-" it ends, and says WORDS.
 struct plant {
   std::string_view name;
   std::string_view base;  // the transport that it is put over

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Refusals that do not come, and the first steps of a port that are not there.
+#include <unistd.h>
+
 #include "tests/conform/plants/plants.hpp"
 
 namespace tobi::conformance {
@@ -86,6 +88,19 @@ struct flushes_never final : wrong {
   status flush(int) noexcept override { return status::again; }
 };
 
+// One of the calls never returns, on one rank.
+struct blocks final : wrong {
+  using wrong::wrong;
+  status flush(int rank) noexcept override {
+    constexpr int many = 20;
+    while (rank == 0 && ++flushes_ > many) usleep(1000);
+    return inner().flush(rank);
+  }
+
+ private:
+  int flushes_ = 0;
+};
+
 constexpr plant plants[] = {
     {"connects-nobody", "shm", "address", "connect() returns invalid", planted<connects_nobody>},
     {"long-keys", "shm", "register", "more than the first 64 bytes of the key", planted<long_keys>},
@@ -103,6 +118,7 @@ constexpr plant plants[] = {
     {"attaches-anything", "shm", "deregistered-key", "it was attached", planted<attaches_anything>},
     {"deregisters-nothing", "shm", "deregistered-region", "an operation on it is not refused",
      planted<deregisters_nothing>},
+    {"blocks", "shm", "-", "has not come back from a call of the transport, in the rule", planted<blocks>},
     {"notifies-unclaimed", "shm", "unclaimed-is-unsupported", "put_notify does not return unsupported",
      planted<notifies_unclaimed>},
 };

@@ -26,7 +26,7 @@ std::string fetch_add_gives_each_value_once(stage& s) {
   }
   s.word(0) = 0;
   s.fence();
-  std::string bad;
+  std::string& bad = s.seen;
   std::uint64_t before = 0;
   const std::uint64_t rounds = s.rounds(most_rounds);
   for (std::uint64_t i = 0; i < rounds; ++i) {
@@ -45,7 +45,8 @@ std::string fetch_add_is_unique_among_ranks(stage& s) {
   if (!s.fabric.caps().fetch_add) return "skip: fetch_add is not claimed";
   constexpr std::uint64_t table = 4096;
   const std::uint64_t each = s.rounds(2000);
-  for (std::uint64_t i = 0; i <= each * static_cast<std::uint64_t>(s.size()); ++i) s.word(table + 8 * i) = 0;
+  const auto ranks = static_cast<std::uint64_t>(s.size());
+  for (std::uint64_t i = 0; i <= each * ranks; ++i) s.word(table + 8 * i) = 0;
   s.word(0) = 0;
   s.fence();
   for (std::uint64_t i = 0; i < each; ++i) {
@@ -53,10 +54,10 @@ std::string fetch_add_is_unique_among_ranks(stage& s) {
     std::uint64_t already = 0;
     if (s.done(0, s.add(0, 0, 1, &mine)) != status::ok) return "fetch_add failed";
     if (s.done(0, s.add(0, table + 8 * mine, 1, &already)) != status::ok) return "fetch_add failed";
-    if (already != 0) return "two ranks found the value " + std::to_string(mine);
+    if (already != 0) s.seen = "two ranks found the value " + std::to_string(mine);
   }
   s.fence();
-  return "";
+  return s.seen;
 }
 
 // Alone, before anybody waits for one: it swaps where the word is what was expected, and nowhere else, and brings what
@@ -77,7 +78,8 @@ std::string compare_swap_swaps_what_it_expects(stage& s) {
     if (old != found) return "the swap" + which + " has brought " + std::to_string(old);
     return now == then ? "" : "the swap" + which + " has left " + std::to_string(now);
   };
-  std::string bad = swapped(4, 6, 5, 5);
+  std::string& bad = s.seen;
+  bad = swapped(4, 6, 5, 5);
   if (bad.empty()) bad = swapped(6, 5, 5, 5);
   if (bad.empty()) bad = swapped(5, 6, 5, 6);
   s.fence();
@@ -146,7 +148,7 @@ std::string the_owner_s_cpu_sees_what_is_complete(stage& s) {
   s.word(0) = 0;
   s.fence();
   const std::atomic_ref word(s.word(0));
-  std::string bad;
+  std::string& bad = s.seen;
   for (std::uint64_t i = 0; i < rounds && bad.empty(); ++i) {
     std::uint64_t old = 0;
     if (s.done(s.rank(), s.add(s.rank(), 0, 1, &old)) != status::ok) return "fetch_add failed";
@@ -180,7 +182,7 @@ std::string a_get_behind_a_compare_swap_is_after_it(stage& s) {
   if (s.size() < 2) return "skip: it takes two ranks";
   s.word(0) = s.word(64) = 0;
   s.fence();
-  std::string bad;
+  std::string& bad = s.seen;
   const std::uint64_t turns = s.turns(3000);
   if (s.rank() == 0) {
     for (std::uint64_t i = 1; i <= turns; ++i) {
@@ -220,11 +222,11 @@ std::string owner_and_thieves_share_a_word(stage& s) {
   s.word(0) = 0;
   for (std::uint64_t i = 0; i < indices; ++i) s.word(table + 8 * i) = 0;
   s.fence();
-  std::string bad;
+  std::string& bad = s.seen;
   std::uint64_t seen = 0;
   std::uint64_t found = 0;
   const std::uint64_t one = 1;
-  while (bad.empty()) {
+  for (;;) {  // to the end, whatever is seen: the others take part
     if (s.rank() == 0) {
       seen = std::atomic_ref(s.word(0)).load(std::memory_order_acquire);
     } else if (s.done(0, s.get(0, 0, &seen, 8)) != status::ok) {
@@ -279,7 +281,7 @@ std::string a_guard_stops_only_what_it_guards(stage& s) {
       if (s.done(s.next(), std::span(chain, 2)) != status::ok) return "chain failed";
     }
     s.fence();
-    std::string bad;
+    std::string& bad = s.seen;
     if (old[0] != 5 || s.word(0) != 6) bad = "a compare_swap with a guard did not swap";
     if (s.word(8) != value) bad = "the operation behind a guard that held was not executed";
     if (old[1] != 5 || s.word(16) != 5) bad = "a compare_swap that failed has changed its word";
@@ -301,7 +303,7 @@ std::string atomics_need_no_poll_of_the_target(stage& s) {
            std::to_string(stage::naps) + " additions were complete while the target slept";
   }
   s.fall_asleep();
-  std::string bad;
+  std::string& bad = s.seen;
   if (s.rank() == 0) {
     std::uint64_t old = 0;
     s.or_say("passive_amo is claimed, and no addition is complete while the target sleeps", [&] {

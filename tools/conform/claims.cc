@@ -28,7 +28,7 @@ std::string what_was_posted_arrives(stage& s) {
   std::uint64_t patience_ns = claimed ? second_ns / 5 : s.patience_ns / 2;
   s.word(0) = 0;
   std::uint64_t came = 0;
-  std::string bad;
+  std::string& bad = s.seen;
   for (std::uint64_t i = 1; i <= puts; ++i) {  // all of them, whatever happens: ranks go in step
     s.fence();
     s.meet();  // nobody needs rank 0 any more
@@ -73,7 +73,7 @@ std::string any_memory_can_be_registered(stage& s) {
   transports::region_key theirs;
   std::memcpy(&theirs, s.job.get(s.next(), "any memory").data(), sizeof theirs);
   transports::region_id id = 0;
-  std::string bad;
+  std::string& bad = s.seen;
   std::uint64_t seen = 0;
   const std::uint64_t mine = static_cast<std::uint64_t>(s.rank()) + 100;
   if (s.fabric.attach(s.next(), theirs, id) != status::ok) {
@@ -104,7 +104,7 @@ std::string registered_memory_exists_where_it_is_pinned(stage& s) {
   }
   if (at == MAP_FAILED) return "skip: there is no memory";
   transports::region_key key;
-  std::string bad;
+  std::string& bad = s.seen;
   if (s.fabric.register_memory({at, pages * page, fd, 0}, key) != status::ok) {
     bad = "it is refused: " + s.fabric.why_not_registered();
   } else {
@@ -128,7 +128,7 @@ std::string another_thread_may_call(stage& s) {
   const auto mine = static_cast<std::uint64_t>(s.rank()) + 7;
   s.word(0) = 0;
   s.fence();
-  std::string bad;
+  std::string& bad = s.seen;
   std::thread other([&] {
     std::uint64_t back = 0;
     try {
@@ -154,7 +154,7 @@ std::string put_max_is_the_most(stage& s) {
   if (s.done(s.next(), s.put(s.next(), 0, all.data(), n)) != status::ok) return "a put of put_max is refused";
   s.fence();
   const auto from = static_cast<std::byte>((s.rank() + s.size() - 1) % s.size() + 1);
-  std::string bad;
+  std::string& bad = s.seen;
   for (std::uint64_t i = 0; i < n; ++i) {
     if (*s.local(i) != from) bad = "a byte of a put of " + std::to_string(n) + " is wrong";
   }

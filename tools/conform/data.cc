@@ -75,7 +75,7 @@ std::string a_chain_takes_effect_in_order(stage& s) {
   const std::uint64_t rounds = s.rounds(20000);
   s.word(0) = s.word(4096) = 0;
   s.fence();
-  std::string bad;
+  std::string& bad = s.seen;
   if (s.rank() == 0) {
     for (std::uint64_t i = 1; i <= rounds; ++i) {
       const op both[] = {s.put(s.next(), 0, &i, 8), s.put(s.next(), 4096, &i, 8)};
@@ -105,7 +105,7 @@ std::string a_get_does_not_overtake_a_put_of_its_chain(stage& s) {
   s.word(128) = s.word(192) = 0;
   s.fence();
   const std::uint64_t begin = arch::now_ns();
-  std::string bad;
+  std::string& bad = s.seen;
   for (std::uint64_t i = 1; i <= rounds; ++i) {
     std::uint64_t seen = 0;
     const std::uint64_t one = 1;
@@ -172,7 +172,7 @@ std::string a_put_and_stores_next_to_it_all_remain(stage& s) {
   s.fence();
   const std::atomic_ref mine(s.word(8));
   std::uint64_t stored = 0;
-  std::string bad;
+  std::string& bad = s.seen;
   for (std::uint64_t i = 1; i <= rounds; ++i) {
     std::uint64_t back = 0;
     const op one = s.put(s.next(), 0, &i, 8);
@@ -260,7 +260,7 @@ std::string aligned_words_do_not_tear(stage& s) {
   const std::uint64_t rounds = s.rounds(20000);
   std::memset(s.local(), 0, 256);
   s.fence();
-  std::string bad;
+  std::string& bad = s.seen;
   if (s.rank() == 0) {
     std::uint64_t block[32];
     for (std::uint64_t i = 1; i <= rounds; ++i) {
@@ -297,7 +297,7 @@ std::string a_complete_put_is_seen(stage& s) {
   const std::uint64_t batches =
       std::max<std::uint64_t>(1, std::min<std::uint64_t>(s.rounds(40 * each) / each, s.turns(40)));
   const std::uint64_t puts = std::min(each, s.rounds(each));
-  std::string bad;
+  std::string& bad = s.seen;
   for (std::uint64_t batch = 0; batch < batches; ++batch) {
     s.word(x_at) = s.word(y_at) = 0;
     s.fence();
@@ -342,7 +342,7 @@ std::string the_target_need_not_poll(stage& s) {
            std::to_string(stage::naps) + " gets were complete while the target slept";
   }
   s.fall_asleep();
-  std::string bad;
+  std::string& bad = s.seen;
   if (s.rank() == 0) {
     const std::uint64_t value = 42;
     std::uint64_t back = 0;
@@ -389,7 +389,7 @@ std::string a_put_within_inline_max_releases_its_buffer(stage& s) {
   }
   while (s.fabric.flush(s.next()) == status::again) s.wait_a_turn();
   s.fence();
-  std::string bad;
+  std::string& bad = s.seen;
   for (std::size_t i = 0; i < rounds * n; ++i) {
     if (*s.local(i) != static_cast<std::byte>(i / n)) bad = "the buffer was read after post() returned";
   }
@@ -404,7 +404,7 @@ std::string unordered_operations_are_all_executed(stage& s) {
   constexpr std::size_t written = 4096;
   std::uint64_t values[16];
   std::uint64_t seen[16];
-  std::string bad;
+  std::string& bad = s.seen;
   for (std::size_t i = 0; i < most; ++i) s.word(8 * i) = 1000 + i;
   s.fence();
   for (std::uint64_t round = 1; round <= rounds && bad.empty(); ++round) {

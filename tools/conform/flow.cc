@@ -33,7 +33,7 @@ std::string again_loses_and_doubles_nothing(stage& s) {
   while ((got = s.fabric.flush(s.next())) == status::again) s.wait_a_turn();
   if (got != status::ok) return "flush returns " + std::string(to_string(got));
   s.fence();
-  std::string bad;
+  std::string& bad = s.seen;
   for (std::uint64_t i = 0; i < posts; ++i) {
     if (!(adds && i % 2 == 1) && s.word(8 * i) != i + 1) bad = "put " + std::to_string(i) + " is not there";
   }
@@ -48,7 +48,7 @@ std::string a_flush_completes_every_get(stage& s) {
   for (std::size_t i = 0; i < gets * bytes; ++i) *s.local(i) = static_cast<std::byte>(i * 7 + 3);
   s.fence();
   std::vector<std::byte> got(gets * bytes);
-  std::string bad;
+  std::string& bad = s.seen;
   for (int round = 0; round < 10; ++round) {
     std::memset(got.data(), 0, got.size());
     for (std::size_t g = 0; g < gets; ++g) {
@@ -68,7 +68,7 @@ std::string a_flushed_put_is_at_the_target(stage& s) {
   const std::uint64_t rounds = s.turns(2000);
   s.word(0) = s.word(8) = s.word(16) = 0;
   s.fence();
-  std::string bad;
+  std::string& bad = s.seen;
   for (std::uint64_t i = 1; i <= rounds; ++i) {
     if (s.rank() == 0) {
       if (s.done(1, s.put(1, 0, &i, 8)) != status::ok) return "put failed";
@@ -92,7 +92,7 @@ std::string a_flushed_put_is_there_for_a_sleeper(stage& s) {
   if (s.size() < 2) return "skip: it takes two ranks";
   constexpr std::uint64_t tries = 3;
   std::uint64_t complete = 0;
-  std::string bad;
+  std::string& bad = s.seen;
   for (std::uint64_t i = 1; i <= tries; ++i) {
     s.word(0) = 0;
     s.fall_asleep();
@@ -134,7 +134,7 @@ std::string a_notice_comes_once_and_after_its_put(stage& s) {
   s.fence();
   const int from = (s.rank() + s.size() - 1) % s.size();
   std::vector<bool> seen(notices);
-  std::string bad;
+  std::string& bad = s.seen;
   std::uint64_t given = 0;
   const std::uint64_t begin = arch::now_ns();
   for (std::uint64_t got = 0; got < notices || given < notices;) {
@@ -173,12 +173,13 @@ std::string a_notice_comes_once_and_after_its_put(stage& s) {
 // One rank sleeps on its descriptor and polls only when that has woken it; what another one asks of it is done then.
 std::string who_sleeps_on_the_descriptor_is_woken(stage& s) {
   if (!s.fabric.caps().has_wait_fd) return "skip: has_wait_fd is not claimed";
+  if (s.size() < 2) return "skip: it takes two ranks";
   if (s.fabric.wait_fd() < 0) return "wait_fd is claimed, and there is no descriptor";
   if (s.fabric.caps().passive_rma) return "skip: puts and gets need nobody to be awake";
   const std::uint64_t rounds = s.rounds(200);
   s.word(0) = 0;
   s.fence();
-  std::string bad;
+  std::string& bad = s.seen;
   if (s.rank() == 0 && s.fabric.map(s.region(1)) == nullptr) {
     for (std::uint64_t i = 1; i <= rounds && bad.empty(); ++i) {
       std::uint64_t back = 0;

@@ -67,10 +67,11 @@ struct opinion {
 };
 
 template <class Work>
-void with_patience(opinion& mine, Work work) {
+void with_patience(stage& s, opinion& mine, Work work) {
   try {
     work();
   } catch (const conformance::out_of_patience& e) {
+    if (mine.said.empty()) mine.said = s.seen;
     mine.waited = mine.said.empty();
     if (mine.waited) mine.said = e.what();
     mine.in_step = false;
@@ -112,7 +113,7 @@ class deadline {
 // a message waits for the target's turn. All meet in the bootstrap, also those that have given up a wait.
 void measure(stage& s, const rule& before, opinion& mine, double seconds) {
   times took;
-  with_patience(mine, [&] { took = times_now(s); });
+  with_patience(s, mine, [&] { took = times_now(s); });
   const std::string key = "round trips before " + std::string(before.name);
   s.job.put(key, std::as_bytes(std::span(&took, 1)));
   s.meet();
@@ -134,7 +135,12 @@ opinion agree(stage& s, const rule& r, const opinion& mine) {
                                          : "failed  ") +
                           mine.said.substr(0, 120);
   job.put(key, std::as_bytes(std::span(cut.data(), cut.size())));
-  s.move_while_waiting();
+  // What a rank has given up waiting for may name buffers of a rule that has ended: it must not come any more.
+  if (mine.in_step) {
+    s.move_while_waiting();
+  } else {
+    job.while_waiting(nullptr);
+  }
   while (!s.meet(true)) {
   }
   opinion all;
@@ -298,11 +304,12 @@ class run {
       }
       s_.began_ns = arch::now_ns();
       opinion mine;
+      s_.seen.clear();
       {
         const deadline watched(s_, r, a_.patience_s);
         measure(s_, r, mine, a_.seconds);
-        if (mine.in_step) with_patience(mine, [&] { mine.said = r.run(s_); });
-        if (mine.in_step) with_patience(mine, [&] { s_.fence(); });
+        if (mine.in_step) with_patience(s_, mine, [&] { mine.said = r.run(s_); });
+        if (mine.in_step) with_patience(s_, mine, [&] { s_.fence(); });
       }
       const opinion all = agree(s_, r, mine);
       if (!all.in_step) lost_step = r.name;

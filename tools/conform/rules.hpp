@@ -77,6 +77,7 @@ struct stage {
   base::per_rank<transports::region_id> sync{};   // likewise, of the words of fence()
   std::uint64_t* arrived = nullptr;               // this rank's words of fence()
   std::uint64_t fences = 0;
+  std::string seen{};  // what contradicts the rule, told even where this rank then waits for others in vain
   std::uint64_t meetings = 0;
   bool rank0_says = false;
   volatile std::sig_atomic_t meets = 0;                // this rank waits in the bootstrap: read by a handler

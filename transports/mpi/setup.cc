@@ -10,6 +10,7 @@
 #include "libcore/base/log.hpp"
 #include "libcore/base/mpi_plugin.hpp"
 #include "libcore/base/per_rank.hpp"
+#include "transports/key_parts.hpp"
 #include "transports/mpi/mpi.hpp"
 #include "transports/pairing.hpp"
 
@@ -21,13 +22,7 @@ struct key_content {
   std::uint64_t base;
   std::uint64_t bytes;
   std::uint64_t number;  // among the owner's registrations, so that no two keys are equal
-  std::uint64_t check;   // keys come from outside
 };
-static_assert(sizeof(key_content) <= own_key_bytes_max);
-
-std::uint64_t checksum(const key_content& c) noexcept {
-  return (c.base * 0x9e3779b97f4a7c15u) ^ (c.bytes * 0xc2b2ae3d27d4eb4fu) ^ (c.number + 0x165667b19e3779f9u);
-}
 
 const char* library_version() {
   static char text[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -204,11 +199,8 @@ status mpi_transport::register_memory(const memory& local, region_key& key) {
   }
   MPI_Aint address = 0;
   MPI_Get_address(base, &address);
-  key_content c{static_cast<std::uint64_t>(address), local.bytes, ++registrations_, 0};
-  c.check = checksum(c);
-  key = {};
-  std::memcpy(key.bytes.data(), &c, sizeof c);
-  own_.push_back({base, local.bytes, key, c.number, !inside});
+  key = sealed(key_content{static_cast<std::uint64_t>(address), local.bytes, ++registrations_});
+  own_.push_back({base, local.bytes, key, registrations_, !inside});
   return status::ok;
 }
 
@@ -226,15 +218,13 @@ status mpi_transport::deregister_memory(const region_key& key) {
 
 status mpi_transport::attach(int rank, const region_key& key, region_id& id) {
   if (rank < 0 || rank >= size_) return status::invalid;
-  key_content c;
-  std::memcpy(&c, key.bytes.data(), sizeof c);
-  if (c.check != checksum(c) || c.bytes == 0) return status::invalid;
-  if (rank == rank_ && std::none_of(own_.begin(), own_.end(), [&](const own_region& o) {
-        return std::memcmp(o.key.bytes.data(), &c, sizeof c) == 0;
-      })) {
+  const auto c = unsealed<key_content>(key);
+  if (!c || c->bytes == 0) return status::invalid;
+  if (rank == rank_ &&
+      std::none_of(own_.begin(), own_.end(), [&](const own_region& o) { return o.number == c->number; })) {
     return status::invalid;
   }
-  regions_.push_back({rank, c.base, c.bytes, rank == rank_ ? c.number : 0});
+  regions_.push_back({rank, c->base, c->bytes, rank == rank_ ? c->number : 0});
   id = static_cast<region_id>(regions_.size() - 1);
   return status::ok;
 }

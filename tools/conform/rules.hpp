@@ -55,7 +55,8 @@ namespace tobi::conformance {
 
 /// A wait in a rule has taken longer than stage::patience_ns. The ranks are no longer in step.
 struct out_of_patience : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit out_of_patience(const std::string& what, bool is_own = true) : std::runtime_error(what), own(is_own) {}
+  bool own;  // for a call of the transport or for what a rule claims, and not for another rank, which knows more
 };
 
 /// What a wait is for, to be told where it does not end: CALL to PEER, or PEER itself.

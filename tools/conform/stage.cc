@@ -15,7 +15,8 @@ void stage::be_patient(waiting what) const {
   if (began_ns == 0 || arch::now_ns() - began_ns <= patience_ns) return;
   const std::string peer = what.peer < 0 ? "a peer" : "rank " + std::to_string(what.peer);
   throw out_of_patience("a wait for " + (what.call == nullptr ? peer : what.call + (" to " + peer)) +
-                        " has not ended after " + std::to_string(patience_ns / 1'000'000'000) + " s");
+                            " has not ended after " + std::to_string(patience_ns / 1'000'000'000) + " s",
+                        what.call != nullptr);
 }
 
 // There are more ranks than cores, and a provider may have threads of its own that need one.

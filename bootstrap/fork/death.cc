@@ -87,11 +87,11 @@ bool is_reader_gone() noexcept {
 std::string_view cause(int signal) noexcept {
   switch (signal) {
     case SIGBUS:
-      return " Maybe the system had no memory left to give (with vm.overcommit_memory=2, to promise), or a file that "
-             "is "
-             "mapped was cut short.";
+      return " Maybe the system had no memory left to give (or, with vm.overcommit_memory=2, to promise), or a mapped "
+             "file "
+             "was cut short.";
     case SIGKILL:
-      return " If nobody has killed it, memory has run out; the kernel's log tells (dmesg).";
+      return " Where memory has run out, the kernel's log says so (dmesg).";
     default:
       return "";
   }

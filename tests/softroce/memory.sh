@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# soak: a setting of the whole machine, so in a guest, which smoke.sh has started already
+# soak: half a minute of emulation, for a setting of the whole machine
 # A machine that promises no more memory than it has (vm.overcommit_memory is 2): jobs run there, and where the promise is too small
 # for them they end with a sentence that names memory.
 . "${BASH_SOURCE%/*}/inside.inc"

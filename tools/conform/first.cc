@@ -49,7 +49,7 @@ status patiently(const stage& s, Ask ask) {
 std::string addresses_are_taken(stage& s) {
   const std::string mine = s.fabric.address();
   s.job.put("address", std::as_bytes(std::span(mine.data(), mine.size())));
-  s.job.fence();
+  s.meet();
   std::vector<std::string> all;
   for (int r = 0; r < s.size(); ++r) {
     const auto theirs = s.job.get(r, "address");
@@ -102,7 +102,7 @@ std::string a_put_is_posted(stage& s) {
   s.word(put_at) = s.word(target_at) = 0;
   s.word(source_at) = word_of(s.rank());
   s.word(found_at) = ~word_of(s.rank());
-  s.job.fence();
+  s.meet();
   const op one = s.put(s.next(), put_at, s.local(source_at), 8);
   const status got = patiently(s, [&] { return s.fabric.post(s.next(), {&one, 1}); });
   return got == status::ok ? "" : returned("post() of a put of 8 bytes", got);
@@ -118,7 +118,7 @@ std::string flush_completes_both(stage& s) {
   const status got = patiently(s, [&] { return s.fabric.flush(s.next()); });
   if (got != status::ok) return returned("flush()", got);
   if (s.word(target_at) != ~word_of(s.next())) return "flush() has returned ok, and the get has not brought its word";
-  s.job.fence();
+  s.meet();
   const int from = (s.rank() + s.size() - 1) % s.size();
   if (s.word(put_at) != word_of(from)) return "flush() has returned ok, and the put is not at its target";
   return "";

@@ -7,7 +7,8 @@
 //   field                 claimed                     not claimed
 //   put_notify            notices                     unclaimed-is-unsupported
 //   fetch_add             fetch-add-exact, -unique    fetch-add-exact
-//   compare_swap          compare-swap-exact, -excludes  compare-swap-excludes
+//   compare_swap          compare-swap-exact,         compare-swap-excludes
+//                         compare-swap-excludes
 //   scope                 amo-scope-host              none of atomics that are there: amo-scope-host; domain: (1)
 //   passive_rma           passive-rma                 passive-rma: (2)
 //   passive_amo           passive-amo                 passive-amo: (2)

@@ -104,11 +104,6 @@ struct guards_that_always_stop final : wrong {
   }
 };
 
-struct claims_passive_amo final : wrong {
-  using wrong::wrong;
-  void claim(capabilities& c) const noexcept override { c.passive_amo = true; }
-};
-
 constexpr plant plants[] = {
     {"read-and-write", "shm", "fetch-add-exact", "additions were lost", planted<read_and_write>},
     {"read-and-write", "shm", "fetch-add-unique", "two ranks found the value", planted<read_and_write>},
@@ -123,7 +118,8 @@ constexpr plant plants[] = {
     {"late-swaps", "shm", "claim-then-get", "read an older value", planted<late_swaps>},
     {"guards-that-always-stop", "shm", "chain-guard", "the operation behind a guard that held was not executed",
      planted<guards_that_always_stop>},
-    {"claims-passive-amo", "ofi", "passive-amo", "passive_amo is claimed", planted<claims_passive_amo>},
+    {"claims-passive-amo", "ofi", "passive-amo", "passive_amo is claimed",
+     planted<claims_otherwise<[](capabilities& c) { c.passive_amo = true; }>>},
 };
 
 }  // namespace

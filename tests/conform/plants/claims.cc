@@ -38,16 +38,6 @@ struct waits_for_the_next_call final : wrong {
   std::uint64_t value_ = 0;
 };
 
-struct claims_any_memory final : wrong {
-  using wrong::wrong;
-  void claim(capabilities& c) const noexcept override { c.registers_any_memory = true; }
-};
-
-struct claims_pinned_memory final : wrong {
-  using wrong::wrong;
-  void claim(capabilities& c) const noexcept override { c.pins_memory = true; }
-};
-
 struct serves_one_thread final : wrong {
   explicit serves_one_thread(std::unique_ptr<transport> inner)
       : wrong(std::move(inner)), own_(std::this_thread::get_id()) {}
@@ -59,26 +49,18 @@ struct serves_one_thread final : wrong {
   std::thread::id own_;
 };
 
-struct takes_more_than_put_max final : wrong {
-  using wrong::wrong;
-  void claim(capabilities& c) const noexcept override { c.put_max = 1u << 20; }
-};
-
-struct takes_longer_notices final : wrong {
-  using wrong::wrong;
-  void claim(capabilities& c) const noexcept override { c.msg_max = 4; }
-};
-
 constexpr plant plants[] = {
     {"waits-for-the-next-call", "shm", "needs-progress", "did not arrive while its initiator did nothing",
      planted<waits_for_the_next_call>},
-    {"claims-any-memory", "shm", "any-memory", "it is refused", planted<claims_any_memory>},
+    {"claims-any-memory", "shm", "any-memory", "it is refused",
+     planted<claims_otherwise<[](capabilities& c) { c.registers_any_memory = true; }>>},
     {"claims-pinned-memory", "shm", "pins", "pins_memory is claimed, and pages are not there",
-     planted<claims_pinned_memory>},
+     planted<claims_otherwise<[](capabilities& c) { c.pins_memory = true; }>>},
     {"serves-one-thread", "shm", "any-thread", "failed in another thread", planted<serves_one_thread>},
     {"takes-more-than-put-max", "shm", "put-max", "a put beyond put_max is not refused",
-     planted<takes_more_than_put_max>},
-    {"takes-longer-notices", "sim", "msg-max", "with data beyond msg_max it returns ok", planted<takes_longer_notices>},
+     planted<claims_otherwise<[](capabilities& c) { c.put_max = 1u << 20; }>>},
+    {"takes-longer-notices", "sim", "msg-max", "with data beyond msg_max it returns ok",
+     planted<claims_otherwise<[](capabilities& c) { c.msg_max = 4; }>>},
 };
 
 }  // namespace

@@ -97,8 +97,8 @@ struct torn_words final : wrong {
   }
 };
 
-// A put is complete, it says, and has effect when its rank has waited for long, or puts to that rank again. Of the first
-// word alone, which the first rules leave alone.
+// A put is complete, it says, and has effect when its rank has waited for long, or puts to that rank again. Of the
+// first word alone, which the first rules leave alone.
 struct late_puts final : wrong {
   using wrong::wrong;
   status post(int rank, std::span<const op> ops) noexcept override {
@@ -149,11 +149,6 @@ struct kept_buffers final : wrong {
   std::vector<std::pair<int, op>> held_;
 };
 
-struct claims_passive_rma final : wrong {
-  using wrong::wrong;
-  void claim(capabilities& c) const noexcept override { c.passive_rma = true; }
-};
-
 struct maps_elsewhere final : wrong {
   using wrong::wrong;
   [[nodiscard]] std::byte* map(region_id id) noexcept override {
@@ -161,11 +156,6 @@ struct maps_elsewhere final : wrong {
     return there == nullptr ? nullptr : there + 4096;
   }
 };
-struct maps_unclaimed final : wrong {
-  using wrong::wrong;
-  void claim(capabilities& c) const noexcept override { c.maps_peers = false; }
-};
-
 constexpr plant plants[] = {
     {"whole-words-put", "shm", "put-integrity", "a byte next to the put has changed",
      planted<whole_words<op_kind::put>>},
@@ -185,9 +175,11 @@ constexpr plant plants[] = {
     {"late-puts", "shm", "complete-put-is-seen", "a put that was complete was not seen", planted<late_puts>},
     {"late-puts", "shm", "flush-is-at-the-target", "is not there for a third rank", planted<late_puts>},
     {"late-puts", "shm", "flush-and-a-sleeper", "before the target moved the fabric", planted<late_puts>},
-    {"claims-passive-rma", "ofi", "passive-rma", "passive_rma is claimed", planted<claims_passive_rma>},
+    {"claims-passive-rma", "ofi", "passive-rma", "passive_rma is claimed",
+     planted<claims_otherwise<[](capabilities& c) { c.passive_rma = true; }>>},
     {"maps-elsewhere", "shm", "direct-map", "the mapped word is not the one", planted<maps_elsewhere>},
-    {"maps-unclaimed", "shm", "direct-map", "although maps_peers is not claimed", planted<maps_unclaimed>},
+    {"maps-unclaimed", "shm", "direct-map", "although maps_peers is not claimed",
+     planted<claims_otherwise<[](capabilities& c) { c.maps_peers = false; }>>},
     {"kept-buffers", "shm", "inline-put", "the buffer was read after post() returned", planted<kept_buffers>},
 };
 

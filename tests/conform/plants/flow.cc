@@ -54,14 +54,6 @@ struct flushes_all_gets_but_one final : wrong {
   int rank_ = 0;
 };
 
-struct flushes_to_nobody final : wrong {
-  using wrong::wrong;
-  status flush(int rank) noexcept override {
-    const status s = inner().flush(rank);
-    return s == status::invalid ? status::ok : s;
-  }
-};
-
 // The put of a notice comes with the flush, and a put of nothing new carries the notice.
 struct early_notices final : wrong {
   using wrong::wrong;
@@ -168,8 +160,6 @@ constexpr plant plants[] = {
      planted<executes_what_it_refuses>},
     {"flushes-all-gets-but-one", "shm", "flush-completes-gets", "a get was not complete after flush",
      planted<flushes_all_gets_but_one>},
-    {"flushes-to-nobody", "shm", "flush-of-nothing", "a rank that does not exist is not refused",
-     planted<flushes_to_nobody>},
     {"early-notices", "sim", "notices", "a notice came before its put", planted<early_notices>},
     {"notices-twice", "sim", "notices", "came", planted<notices_twice>},
     {"notices-of-the-wrong-rank", "sim", "notices", "a notice names the wrong rank",

@@ -23,7 +23,8 @@ using transports::region_id;
 using transports::region_key;
 using transports::transport;
 
-/// A breach, and the rule that it breaks: tobi-conform must fail there with WORDS. With the rule "-" it ends, and says WORDS.
+/// A breach, and the rule that it breaks: tobi-conform must fail there with WORDS. With the rule "-" it ends, and says
+/// WORDS.
 struct plant {
   std::string_view name;
   std::string_view base;  // the transport that it is put over
@@ -62,8 +63,8 @@ class wrong : public transports::decorators::decorator {
   }
 
  protected:
-  /// Whether OPS is one operation of KIND that a rule asks for: tobi-conform's ranks wait for each other by puts, too, to
-  /// the second region of each, and those stay right.
+  /// Whether OPS is one operation of KIND that a rule asks for: tobi-conform's ranks wait for each other by puts, too,
+  /// to the second region of each, and those stay right.
   [[nodiscard]] bool is_one(std::span<const op> ops, op_kind kind) const noexcept {
     return ops.size() == 1 && ops[0].kind == kind && !fences_.contains(ops[0].region);
   }
@@ -90,6 +91,13 @@ class wrong : public transports::decorators::decorator {
   std::set<region_id> fences_;
   int attached_ = 0;
   int wrongs_ = 0;
+};
+
+/// Right in all that it does, and not in what it claims: CHANGE makes that of the right claims.
+template <auto Change>
+struct claims_otherwise final : wrong {
+  using wrong::wrong;
+  void claim(capabilities& c) const noexcept override { Change(c); }
 };
 
 template <class Wrong>

@@ -8,15 +8,19 @@ namespace tobi::conformance {
 
 namespace {
 
-// What is refused below is dropped without a word.
-struct refuses_nothing final : wrong {
+struct flushes_to_nobody : wrong {
   using wrong::wrong;
-  status post(int rank, std::span<const op> ops) noexcept override {
-    const status s = inner().post(rank, ops);
-    return s == status::invalid ? status::ok : s;
-  }
   status flush(int rank) noexcept override {
     const status s = inner().flush(rank);
+    return s == status::invalid ? status::ok : s;
+  }
+};
+
+// What is refused below is dropped without a word.
+struct refuses_nothing final : flushes_to_nobody {
+  using flushes_to_nobody::flushes_to_nobody;
+  status post(int rank, std::span<const op> ops) noexcept override {
+    const status s = inner().post(rank, ops);
     return s == status::invalid ? status::ok : s;
   }
 };
@@ -112,6 +116,8 @@ constexpr plant plants[] = {
     {"refuses-nothing", "shm", "misaligned-atomic", "a misaligned atomic returns ok", planted<refuses_nothing>},
     {"refuses-nothing", "shm", "unknown-region", "a region that nobody attached returns ok", planted<refuses_nothing>},
     {"refuses-nothing", "shm", "flush-of-nothing", "an empty chain is not refused", planted<refuses_nothing>},
+    {"flushes-to-nobody", "shm", "flush-of-nothing", "a rank that does not exist is not refused",
+     planted<flushes_to_nobody>},
     {"half-a-chain", "shm", "bad-chain-has-no-effect", "its first operation was executed", planted<half_a_chain>},
     {"half-a-chain", "shm", "chain-max", "it returns ok", planted<half_a_chain>},
     {"attaches-anything", "shm", "forged-key", "a forged key was attached", planted<attaches_anything>},

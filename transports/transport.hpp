@@ -17,8 +17,11 @@
 //      Completion may need a poll of the target (passive_*). A rank that stops polling has first met the others where
 //      waiting moves the fabric.
 //
-// No word of 8 bytes tears in a put or a get of at most 256 bytes whose place, buffer and length are multiples of 8. A
-// rank posts to itself as to a peer. A put or a get of 0 bytes is ok and does nothing.
+// No word of 8 bytes tears in a put or a get of at most 256 bytes whose place, buffer and length are multiples of 8.
+// Such a put may write a word more than once, but not any more when all of its words are there: code that copies memory
+// writes twice where its last two stores overlap. A put of one word so writes it once: a target that has seen the word
+// may store there at once, before the initiator knows of anything, and what it stores remains.
+// A rank posts to itself as to a peer. A put or a get of 0 bytes is ok and does nothing.
 //
 // What is lost stays lost. `peer_lost`: post() and flush() of that rank return it from then on, and the others go on.
 // `domain_lost`: so for all ranks, since the device or the library is gone. What was under way may have taken effect or

@@ -116,7 +116,6 @@ std::string a_get_does_not_overtake_a_put_of_its_chain(stage& s) {
     if (s.rank() == 0) {
       std::atomic_ref(s.word(0)).store(0);
       std::atomic_ref(s.word(64)).store(0);
-      std::atomic_ref(s.word(192)).store(0);
       std::atomic_ref(s.word(128)).store(i, std::memory_order_release);  // go
     } else if (s.rank() == 1) {
       std::uint64_t go = 0;
@@ -130,12 +129,13 @@ std::string a_get_does_not_overtake_a_put_of_its_chain(stage& s) {
       const op both[] = {s.put(0, mine, &one, 8), s.get(0, 64 - mine, &seen, 8)};
       if (s.done(0, both) != status::ok) return "chain failed";
     }
-    const std::uint64_t answer = 1 + seen;
+    // The round is a part of the answer: the one before may be written again over what would mark the word as read.
+    const std::uint64_t answer = 2 * i + seen;
     if (s.rank() == 1 && s.done(0, s.put(0, 192, &answer, 8)) != status::ok) return "put failed";
     if (s.rank() == 0) {
       std::uint64_t theirs = 0;
-      while ((theirs = std::atomic_ref(s.word(192)).load(std::memory_order_acquire)) == 0) s.wait_a_turn();
-      if (seen == 0 && theirs == 1) bad = "both gets overtook the puts before them";
+      while ((theirs = std::atomic_ref(s.word(192)).load(std::memory_order_acquire)) / 2 != i) s.wait_a_turn();
+      if (seen == 0 && theirs % 2 == 0) bad = "both gets overtook the puts before them";
     }
   }
   s.fence();
@@ -286,6 +286,41 @@ std::string aligned_words_do_not_tear(stage& s) {
 
 // Dekker: rank 0 puts X, waits until that is complete, and gets Y; rank 1 stores Y and loads X by its CPU. Not both may
 // miss what the other has written. Rank 1 notes what it saw of X behind each value of Y.
+// A word has its last value when it is seen: the target may mark it as read at once, long before the initiator knows
+// that the put is complete. Then it looks at its mark until all is complete.
+std::string a_word_is_written_once(stage& s) {
+  if (s.size() < 2) return "skip: this takes two ranks";
+  constexpr std::size_t word_at = 192;
+  constexpr std::size_t ended_at = 256;
+  const std::uint64_t rounds = s.turns(20000);
+  std::string& bad = s.seen;
+  s.word(word_at) = s.word(ended_at) = 0;
+  s.fence();
+  for (std::uint64_t i = 1; i <= rounds; ++i) {
+    if (s.rank() == 0) {
+      if (s.done(1, s.put(1, word_at, &i, 8)) != status::ok) return "put failed";
+      if (s.done(1, s.put(1, ended_at, &i, 8)) != status::ok) return "put failed";
+    } else if (s.rank() == 1) {
+      const std::atomic_ref word(s.word(word_at));
+      const std::atomic_ref ended(s.word(ended_at));
+      // As closely as can be: a device's second store may follow the first one at once.
+      const unsigned looks = s.fabric.caps().passive_rma ? 4096 : 1;
+      for (unsigned n = 1; word.load(std::memory_order_acquire) == 0; ++n) {
+        if (n % looks == 0) s.wait_a_turn({nullptr, 0});
+      }
+      word.store(0, std::memory_order_release);
+      while (ended.load(std::memory_order_acquire) != i) {
+        if (word.load(std::memory_order_relaxed) != 0) bad = "a word was written again when it had been seen";
+        s.wait_a_turn({nullptr, 0});
+      }
+      if (word.load(std::memory_order_relaxed) != 0) bad = "a word was written again when it had been seen";
+      word.store(0, std::memory_order_release);
+    }
+    s.fence();
+  }
+  return bad;
+}
+
 std::string a_complete_put_is_seen(stage& s) {
   if (s.size() < 2) return "skip: this takes two ranks";
   constexpr std::size_t x_at = 0;
@@ -441,6 +476,7 @@ constexpr rule rules[] = {
     {"unordered", unordered_operations_are_all_executed},
     {"stores-next-to-puts", a_put_and_stores_next_to_it_all_remain},
     {"words-do-not-tear", aligned_words_do_not_tear},
+    {"word-written-once", a_word_is_written_once},
     {"complete-put-is-seen", a_complete_put_is_seen},
     {"passive-rma", the_target_need_not_poll},
     {"direct-map", a_mapped_region_is_the_region},

@@ -44,7 +44,7 @@ const std::vector<row>& rows() {
       {"flush",
        nullptr,
        {"flush", "flush-of-nothing", "flush-completes-gets", "unordered", "words-do-not-tear", "flush-is-at-the-target",
-        "flush-and-a-sleeper", "complete-put-is-seen", "back-pressure"},
+        "flush-and-a-sleeper", "word-written-once", "complete-put-is-seen", "back-pressure"},
        "flush() takes completions, and returns ok once all to that rank is complete at the target (datapath.cc)"},
       {"refusals",
        nullptr,

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t shuffled_max = 4096;  // words; more are moved in order, from a random place on
 constexpr std::uint32_t lock_patience = 4096;
+constexpr std::uint64_t again_one_in = 16;  // of the words of a put, but for the last one that is written
 
 // The words that [at, at + bytes) touches, counted as the target's memory is aligned.
 std::uint64_t words_of(const std::byte* at, std::uint64_t bytes) noexcept {
@@ -96,6 +97,9 @@ bool sim_transport::transfer(cursor& moving, const op& o, std::byte* remote) noe
   std::uint64_t now = moving.words - moving.done;
   if (now > 1 && rng_.uniform(4) == 0) now = 1 + rng_.uniform(std::min<std::uint64_t>(now, 0xffff'ffff));
   for (; now > 0; --now, ++moving.done) {
+    if (moving.done != 0 && o.kind == op_kind::put && rng_.uniform(again_one_in) == 0) {
+      move_word(o, remote, (moving.at + moving.words - moving.stride) % moving.words);
+    }
     move_word(o, remote, moving.at);
     moving.at = (moving.at + moving.stride) % moving.words;
     if (moving.words <= 32 && rng_.uniform(16) == 0) dawdle();

@@ -8,6 +8,8 @@
 //     the queue of the peer is full;
 //   - a put or get moves word by word in any order, with pauses in which the initiator does something else; an aligned
 //     word does not tear. A put that is not inline is read late, a get's buffer is poisoned until it is filled;
+//   - a word of a longer put is written once more at times, over what the target's CPU may have stored there, as long
+//     as another word of the put has not been written;
 //   - operations that were posted unordered are executed in any order;
 //   - a get is executed before the get in front of it in its chain, unless `ordered-gets` promises that none is;
 //   - an atomic is a load, a pause and a store, under a lock that only the target's NIC knows: scope domain. A change

@@ -97,6 +97,16 @@ struct torn_words final : wrong {
   }
 };
 
+struct twice_written final : wrong {
+  using wrong::wrong;
+  status post(int rank, std::span<const op> ops) noexcept override {
+    if (!is_one(ops, op_kind::put) || ops[0].bytes != 8 || !still_wrong()) return inner().post(rank, ops);
+    if (const status s = do_now(rank, ops[0]); s != status::ok) return s;
+    linger();
+    return do_now(rank, ops[0]);
+  }
+};
+
 // A put is complete, it says, and has effect when its rank has waited for long, or puts to that rank again. Of the
 // first word alone, which the first rules leave alone.
 struct late_puts final : wrong {
@@ -172,8 +182,14 @@ constexpr plant plants[] = {
     {"without-its-last", "shm", "unordered", "was not executed", planted<unordered_without_its_last>},
     {"whole-lines", "shm", "stores-next-to-puts", "a store was lost next to a peer's put", planted<whole_lines>},
     {"torn-words", "shm", "words-do-not-tear", "a word was seen half written", planted<torn_words>},
+    {"twice-written", "shm", "word-written-once", "a word was written again when it had been seen",
+     planted<twice_written>},
     {"late-puts", "shm", "complete-put-is-seen", "a put that was complete was not seen", planted<late_puts>},
+    {"twice-written", "shm", "word-written-once", "a word was written again when it had been seen",
+     planted<twice_written>},
     {"late-puts", "shm", "flush-is-at-the-target", "is not there for a third rank", planted<late_puts>},
+    {"twice-written", "shm", "word-written-once", "a word was written again when it had been seen",
+     planted<twice_written>},
     {"late-puts", "shm", "flush-and-a-sleeper", "before the target moved the fabric", planted<late_puts>},
     {"claims-passive-rma", "ofi", "passive-rma", "passive_rma is claimed",
      planted<claims_otherwise<[](capabilities& c) { c.passive_rma = true; }>>},

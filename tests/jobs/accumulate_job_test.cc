@@ -177,23 +177,23 @@ int draws_and_extremes(tobi::runtime& rt) {
   const auto next = tobi::allocate_all<T>(3, tobi::block_cyclic(1));
   const auto taken = tobi::allocate_all<std::int64_t>(all);
   if (rt.rank() == 0) {
-    tobi::store(next[0], T{0});
-    tobi::store(next[1], T{100});
-    tobi::store(next[2], T{100});
+    tobi::store(&next[0], T{0});
+    tobi::store(&next[1], T{100});
+    tobi::store(&next[2], T{100});
     for (auto& x : tobi::checkout(taken, tobi::mode::write)) x = 0;
   }
   rt.barrier();
   for (std::size_t i = 0; i < each; ++i) {
-    const T drawn = tobi::fetch_add(next[0], 1);
-    tobi::fetch_add(taken[static_cast<std::size_t>(drawn)], 1);
+    const T drawn = tobi::fetch_add(&next[0], 1);
+    tobi::fetch_add(&taken[static_cast<std::size_t>(drawn)], 1);
     const auto mine = static_cast<T>(100 + static_cast<std::size_t>(rt.rank()) * each + i);
-    CHECK(tobi::fetch_max(next[1], mine) >= T{100});
-    CHECK(tobi::fetch_min(next[2], static_cast<T>(200 - mine)) <= T{100});
+    CHECK(tobi::fetch_max(&next[1], mine) >= T{100});
+    CHECK(tobi::fetch_min(&next[2], static_cast<T>(200 - mine)) <= T{100});
   }
   rt.barrier();
-  CHECK(tobi::load(next[0]) == static_cast<T>(all));
-  CHECK(tobi::load(next[1]) == static_cast<T>(100 + all - 1));
-  CHECK(tobi::load(next[2]) == static_cast<T>(101 - static_cast<int>(all)));
+  CHECK(tobi::load(&next[0]) == static_cast<T>(all));
+  CHECK(tobi::load(&next[1]) == static_cast<T>(100 + all - 1));
+  CHECK(tobi::load(&next[2]) == static_cast<T>(101 - static_cast<int>(all)));
   for (const auto x : tobi::checkout(taken, tobi::mode::read)) CHECK(x == 1);  // no two have drawn one
   rt.barrier();
   tobi::free_all(next);
@@ -215,20 +215,20 @@ template <class T>
 int swaps(tobi::runtime& rt) {
   const auto word = tobi::allocate_all<T>(2);
   if (rt.rank() == 0) {
-    tobi::store(word[0], T{0});
-    tobi::store(word[1], T{5});
+    tobi::store(&word[0], T{0});
+    tobi::store(&word[1], T{5});
   }
   rt.barrier();
   for (int i = 0; i < 20; ++i) {
     for (T seen = 0;;) {
-      const T was = tobi::compare_and_swap(word[0], seen, static_cast<T>(seen + 3));
+      const T was = tobi::compare_and_swap(&word[0], seen, static_cast<T>(seen + 3));
       if (was == seen) break;
       seen = was;
     }
   }
-  CHECK(tobi::compare_and_swap(word[1], 4, 9) == 5);  // never stores
+  CHECK(tobi::compare_and_swap(&word[1], 4, 9) == 5);  // never stores
   rt.barrier();
-  CHECK(tobi::load(word[0]) == static_cast<T>(60 * rt.size()) && tobi::load(word[1]) == 5);
+  CHECK(tobi::load(&word[0]) == static_cast<T>(60 * rt.size()) && tobi::load(&word[1]) == 5);
   rt.barrier();
   tobi::free_all(word);
   return 0;
@@ -244,19 +244,19 @@ TEST_P(updates, know_signs_and_nan) {
     const auto none = tobi::allocate_all<std::uint64_t>(1, tobi::block_cyclic(1));
     const auto real = tobi::allocate_all<double>(2, tobi::block_cyclic(1));
     if (rt.rank() == 0) {
-      tobi::store(sign[0], std::int64_t{-1});
-      tobi::store(none[0], std::uint64_t{1});
-      tobi::store(real[0], 2.5);
-      tobi::store(real[1], std::numeric_limits<double>::quiet_NaN());
+      tobi::store(&sign[0], std::int64_t{-1});
+      tobi::store(&none[0], std::uint64_t{1});
+      tobi::store(&real[0], 2.5);
+      tobi::store(&real[1], std::numeric_limits<double>::quiet_NaN());
     }
     rt.barrier();
-    CHECK(tobi::fetch_max(sign[0], -7) == -1 && tobi::fetch_min(none[0], ~std::uint64_t{0}) == 1);
-    CHECK(tobi::fetch_min(real[0], std::numeric_limits<double>::quiet_NaN()) == 2.5);
-    CHECK(tobi::fetch_max(real[0], std::numeric_limits<double>::quiet_NaN()) == 2.5);
-    const double nan = tobi::fetch_add(real[1], 1.0);
+    CHECK(tobi::fetch_max(&sign[0], -7) == -1 && tobi::fetch_min(&none[0], ~std::uint64_t{0}) == 1);
+    CHECK(tobi::fetch_min(&real[0], std::numeric_limits<double>::quiet_NaN()) == 2.5);
+    CHECK(tobi::fetch_max(&real[0], std::numeric_limits<double>::quiet_NaN()) == 2.5);
+    const double nan = tobi::fetch_add(&real[1], 1.0);
     CHECK(nan != nan);
     rt.barrier();
-    CHECK(tobi::load(sign[0]) == -1 && tobi::load(none[0]) == 1 && tobi::load(real[0]) == 2.5);
+    CHECK(tobi::load(&sign[0]) == -1 && tobi::load(&none[0]) == 1 && tobi::load(&real[0]) == 2.5);
     return 0;
   });
 }
@@ -274,19 +274,19 @@ T neighbours(std::size_t n, int leaves, int rounds) {
     tobi::parallel_for(0, leaves, 1, [=](int leaf) {
       tobi::base::rng random(static_cast<std::uint64_t>(leaf + 100 * round));
       for (auto i = static_cast<std::size_t>(2 * leaf + 1); i < n; i += static_cast<std::size_t>(2 * leaves)) {
-        tobi::store(a[i], static_cast<T>(tobi::load(a[i]) + T{2}));
-        tobi::fetch_add(a[i - 1], 1);
+        tobi::store(&a[i], static_cast<T>(tobi::load(&a[i]) + T{2}));
+        tobi::fetch_add(&a[i - 1], 1);
         const auto other = static_cast<std::size_t>(random.uniform(n / 2)) * 2;
         const T one{1};
-        tobi::accumulate(a[other], &one, 1);
-        tobi::accumulate(a[other], &one, 1);
+        tobi::accumulate(&a[other], &one, 1);
+        tobi::accumulate(&a[other], &one, 1);
       }
     });
   }
   T sum{0};
   bool odd_right = true;
   for (std::size_t i = 0; i < n; ++i) {
-    const T x = tobi::load(a[i]);
+    const T x = tobi::load(&a[i]);
     if (i % 2 == 0) {
       sum = static_cast<T>(sum + x);
     } else if (x != static_cast<T>(2 * rounds)) {

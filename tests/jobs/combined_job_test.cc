@@ -71,7 +71,7 @@ constexpr std::size_t step = 512;  // a block of longs, so that neighbours in an
 long value_of(std::size_t array, std::size_t k) { return static_cast<long>(1000 * array + k); }
 bool has_its_values(std::size_t array) {
   for (std::size_t k = 0; k < workers; ++k) {
-    if (tobi::load(arrays[array][k * step]) != value_of(array, k)) return false;
+    if (tobi::load(&arrays[array][k * step]) != value_of(array, k)) return false;
   }
   return true;
 }
@@ -95,7 +95,7 @@ TEST(combined, allocations_whose_parts_lie_elsewhere_in_each_rank_are_found) {
         }
         const bool right = tobi::run([] {
           for (std::size_t i = 0; i < arrays.size(); ++i) {
-            for (std::size_t k = 0; k < workers; ++k) tobi::store(arrays[i][k * step], value_of(i, k));
+            for (std::size_t k = 0; k < workers; ++k) tobi::store(&arrays[i][k * step], value_of(i, k));
           }
           for (std::size_t i = 0; i < arrays.size(); ++i) {
             if (!has_its_values(i)) return false;

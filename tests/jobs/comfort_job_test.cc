@@ -153,9 +153,9 @@ TEST(comfort, sort_takes_a_vector_and_reduce_an_initial_value) {
     for (int i = 0; i < 5000; ++i) v.push_back(i * 7919 % 5000);
     const auto all = v.span();
     tobi::sort(v);
-    bool right = *all[0] == 0 && *all[4999] == 4999;
+    bool right = all[0] == 0 && all[4999] == 4999;
     tobi::sort({.cutoff = 100}, v, std::greater<>());
-    right = right && *all[0] == 4999 && *all[4999] == 0;
+    right = right && all[0] == 4999 && all[4999] == 0;
     tobi::sort(tobi::seq, v.span());
     right = right && std::is_sorted(v.begin(), v.end());
     return right && tobi::reduce(all, 1L << 40) == (1L << 40) + 4999L * 2500 &&

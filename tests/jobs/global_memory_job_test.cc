@@ -51,7 +51,7 @@ TEST(global_memory, tasks_see_what_tasks_wrote) {
       if (got != static_cast<long>(n) * (n - 1) / 2 + static_cast<long>(n)) return 3;
       // And outside of tasks, on every worker, what the tasks wrote.
       long own = 0;
-      for (std::size_t i = 0; i < n; i += 97) own += tobi::load(a[i]) - static_cast<long>(i) - 1;
+      for (std::size_t i = 0; i < n; i += 97) own += tobi::load(&a[i]) - static_cast<long>(i) - 1;
       if (own != 0) return 4;
       tobi::free_all(a);
     }
@@ -153,12 +153,12 @@ TEST(global_memory, who_joins_a_future_sees_what_its_task_wrote) {
       for (std::size_t i = 0; i < n; ++i) {
         const auto next = tobi::spawn_future(
             [=] {
-              const long was = i == 0 ? 0 : before.join() + tobi::load(a[i - 1]);
-              tobi::store(a[i], was % 1'000'003);
+              const long was = i == 0 ? 0 : before.join() + tobi::load(&a[i - 1]);
+              tobi::store(&a[i], was % 1'000'003);
               return static_cast<long>(i);
             },
             i + 1 < n && i % 7 != 0 ? 1 : 2);
-        if (i % 7 == 0 || i + 1 == n) total += next.join() + tobi::load(a[i]);
+        if (i % 7 == 0 || i + 1 == n) total += next.join() + tobi::load(&a[i]);
         if (i + 1 == n) (void)next.join();
         before = next;
       }
@@ -198,12 +198,12 @@ TEST(global_memory, what_a_ticket_names_may_be_evicted) {
       memory.acquire(shared->ticket);
       shared->acquired = true;
       rt.barrier();
-      return tobi::load(far[0]) == 7 ? 0 : 3;
+      return tobi::load(&far[0]) == 7 ? 0 : 3;
     }
-    for (std::size_t i = 0; i < 16; ++i) tobi::store(far[i * 4096], static_cast<char>(7));
+    for (std::size_t i = 0; i < 16; ++i) tobi::store(&far[i * 4096], static_cast<char>(7));
     const std::uint64_t ticket = memory.release_lazily();
     if (ticket == 0) return 4;
-    (void)tobi::load(far[17 * 4096]);  // no block is clean: all go home
+    (void)tobi::load(&far[17 * 4096]);  // no block is clean: all go home
     if (memory.release_lazily() != 0) return 5;
     shared->ticket = ticket;
     while (!shared->acquired) {
@@ -234,12 +234,12 @@ TEST(global_memory, vectors_of_vectors) {
       tobi::parallel_for(0, 40, 1, [=](int i) {
         global_vector<long> row;
         for (long k = 0; k < 30 + i; ++k) row.push_back(k);
-        *tobi::checkout(all[static_cast<std::size_t>(i)], 1, tobi::mode::read_write) = std::move(row);
+        *tobi::checkout(&all[static_cast<std::size_t>(i)], 1, tobi::mode::read_write) = std::move(row);
       });
       long total = tobi::parallel_reduce(
           0, 40, 3, 0L,
           [=](int i) {
-            const auto inner = tobi::checkout(all[static_cast<std::size_t>(i)], 1, tobi::mode::read)->span();
+            const auto inner = tobi::checkout(&all[static_cast<std::size_t>(i)], 1, tobi::mode::read)->span();
             long s = 0;
             for (const long x : tobi::checkout(inner, tobi::mode::read)) s += x;
             return s;
@@ -249,7 +249,7 @@ TEST(global_memory, vectors_of_vectors) {
       texts.push_back(text(7));
       texts.resize(4);
       for (std::size_t i = 0; i < texts.size(); ++i) {
-        total += static_cast<long>(tobi::checkout(texts[i], 1, tobi::mode::read)->letters.size());
+        total += static_cast<long>(tobi::checkout(&texts[i], 1, tobi::mode::read)->letters.size());
       }
       return total;
     });
@@ -295,13 +295,13 @@ TEST(global_memory, neighbouring_bytes_are_written_by_different_tasks) {
     const int wrong = tobi::run([=] {
       for (int offset = 0; offset < 2; ++offset) {
         tobi::parallel_for(0, n / 2, 7, [=](int i) {
-          tobi::store(a[static_cast<std::size_t>(2 * i + offset)], static_cast<unsigned char>(i + offset));
+          tobi::store(&a[static_cast<std::size_t>(2 * i + offset)], static_cast<unsigned char>(i + offset));
         });
       }
       return tobi::parallel_reduce(
           0, n, 50, 0,
           [=](int i) {
-            return tobi::load(a[static_cast<std::size_t>(i)]) == static_cast<unsigned char>(i / 2 + i % 2) ? 0 : 1;
+            return tobi::load(&a[static_cast<std::size_t>(i)]) == static_cast<unsigned char>(i / 2 + i % 2) ? 0 : 1;
           },
           [](int x, int y) { return x + y; });
     });
@@ -332,14 +332,14 @@ int went_on_during_a_leaf() {
     return tobi::run([=] {
       int successes = 0;
       for (int round = 1; successes == 0; ++round) {
-        for (std::size_t i = 0; i < a.size(); i += 256) tobi::store(a[i], round);
+        for (std::size_t i = 0; i < a.size(); i += 256) tobi::store(&a[i], round);
         usleep(20'000);  // the thief asks for work
         auto leaf = tobi::spawn([=] {
           for (int i = 0; i < 400 && board->read != round; ++i) usleep(1000);
           return board->read == round ? 1 : 0;
         });
         bool right = true;
-        for (std::size_t i = 0; i < a.size(); i += 256) right = right && tobi::load(a[i]) == round;
+        for (std::size_t i = 0; i < a.size(); i += 256) right = right && tobi::load(&a[i]) == round;
         if (!right) return 3;
         board->read = round;
         successes += leaf.join();

@@ -39,10 +39,11 @@ void expect_error(const char* words, Body body) {
 
 TEST(global_mistakes, are_one_sentence) {
   using tobi::access;
-  expect_error("matches no checkout", [](global_span<char> a) { tobi::checkin_raw(a[5].raw(), 8, access::read); });
+  expect_error("matches no checkout",
+               [](global_span<char> a) { tobi::checkin_raw(a.data().raw() + 5, 8, access::read); });
   expect_error("matches no checkout: what is held there is 8 bytes", [](global_span<char> a) {
-    tobi::checkout_raw(a[5].raw(), 8, access::read);
-    tobi::checkin_raw(a[5].raw(), 8, access::write);
+    tobi::checkout_raw(a.data().raw() + 5, 8, access::read);
+    tobi::checkin_raw(a.data().raw() + 5, 8, access::write);
   });
   expect_error("names memory that is not global", [](global_span<char>) {
     char local = 0;
@@ -55,9 +56,9 @@ TEST(global_mistakes, are_one_sentence) {
     tobi::free_global(p, 3);
     tobi::free_global(p, 3);
   });
-  expect_error("no task has allocated", [](global_span<char> a) { tobi::free_global(a[0], 1); });
+  expect_error("no task has allocated", [](global_span<char> a) { tobi::free_global(&a[0], 1); });
   expect_error("held across a barrier", [](global_span<char> a) {
-    tobi::checkout_raw(a[5].raw(), 8, access::read);
+    tobi::checkout_raw(a.data().raw() + 5, 8, access::read);
     // The barrier behind the body.
   });
   expect_error("out of global memory",
@@ -79,7 +80,7 @@ TEST(global_mistakes, too_many_checkouts_held) {
     const auto a = tobi::allocate_all<char>(1 << 20, tobi::block());
     if (rt.rank() == 0) {
       for (std::size_t i = (1 << 19); i < (1 << 20); i += 4096) {
-        tobi::checkout_raw(a[i].raw(), 1, tobi::access::read_write);
+        tobi::checkout_raw(a.data().raw() + i, 1, tobi::access::read_write);
       }
     }
     rt.barrier();
@@ -178,11 +179,11 @@ TEST(global_mistakes, the_kernels_limit_of_mappings) {
   // A few blocks of this node may be mapped. One after the other, any number of them is visited.
   const outcome visits = in_place(few, [](tobi::runtime& rt) {
     const auto a = tobi::allocate_all<char>(1 << 20, tobi::block_cyclic(1));
-    for (std::size_t i = static_cast<std::size_t>(rt.rank()); i < a.size(); i += 4096) tobi::store(a[i], 'y');
+    for (std::size_t i = static_cast<std::size_t>(rt.rank()); i < a.size(); i += 4096) tobi::store(&a[i], 'y');
     rt.barrier();
     for (std::size_t i = 0; i < a.size(); i += 4096) {
       for (std::size_t r = 0; r < 2; ++r) {
-        if (tobi::load(a[i + r]) != 'y') return 3;
+        if (tobi::load(&a[i + r]) != 'y') return 3;
       }
     }
     rt.barrier();

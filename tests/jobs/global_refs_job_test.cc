@@ -57,7 +57,22 @@ bool reads_and_writes(global_span<long> all) {
   const auto again = p[3];  // another reference
   p[3] = 1000;
   const long value = again;
-  return right && value == 1000 && again.address() == p + 3 && again.get() == 1000;
+  return right && value == 1000 && &again == p + 3 && again.get() == 1000;
+}
+
+// a[i] of a span is the element, wherever a program takes it for one; &a[i] is its address.
+bool spans_have_elements(global_span<long> all) {
+  tobi::iota(all, 0);
+  if (all[0] || !all[1] || !(all[2] < all[3]) || all[4] == all[5]) return false;
+  if (std::max<long>(all[6], all[7]) != 7 || all[8] * 2 != 16 || -all[9] != -9) return false;
+  all[0] = all[1] = 40;
+  all[2] += all[0]++;
+  if (all[0] != 41 || all[1] != 40 || all[2] != 42) return false;
+  const global_span<const long> only_read = all;
+  if (only_read[2] != 42 || &only_read[2] != &all[2] || &all[2] != all.begin() + 2) return false;
+  tobi::store(&all[3], 50L);
+  auto part = tobi::checkout(&all[2], 2, tobi::mode::read);
+  return part[0] + part[1] == 92 && load(&all[3]) == 50;
 }
 
 bool is_a_range(global_span<long> all) {
@@ -86,10 +101,10 @@ bool holds_structures() {
   std::sort(v.begin(), v.end());
   bool right = std::lower_bound(v.begin(), v.end(), element(50, 0)) - v.begin() == 50;
   std::ranges::sort(v, std::greater<>());
-  right = right && *v[0] == element(100, 37) && *v[0] != *v[1] && element(99, 0) < *v[1] && (*v[2]).get().first == 98;
-  *v[0] = *v[1];
-  *v[1] = {5, 6};
-  return right && (*v[0]).get().first == 99 && tobi::load(v[1]) == element(5, 6);
+  right = right && v[0] == element(100, 37) && v[0] != v[1] && element(99, 0) < v[1] && v[2].get().first == 98;
+  v[0] = v[1];
+  v[1] = {5, 6};
+  return right && v[0].get().first == 99 && v[1] == element(5, 6);
 }
 
 TEST(global_references, load_store_and_are_ranges) {
@@ -102,14 +117,16 @@ TEST(global_references, load_store_and_are_ranges) {
             const auto near = tobi::allocate_all<long>(200);
             const auto dealt = tobi::allocate_all<long>(40000, tobi::block_cyclic(1 << 16));
             if (!tobi::run([=] { return reads_and_writes(near) && reads_and_writes(dealt.subspan(8190)); })) return 3;
+            if (!tobi::run([=] { return spans_have_elements(near) && spans_have_elements(dealt.subspan(8190)); }))
+              return 8;
             if (!tobi::run([=] { return is_a_range(near); })) return 4;
             if (!tobi::run([=] { return is_a_range(dealt.subspan(8100, 300)); })) return 5;
             // A reference is a value that tasks take with them.
             const long got = tobi::run([=] {
               const auto place = near[7];
-              auto child = tobi::spawn([at = *place] { return at = 70; });
+              auto child = tobi::spawn([at = place] { return at = 70; });
               child.join();
-              return (*near[7]).get();
+              return near[7].get();
             });
             if (got != 70) return 6;
             return tobi::run([] { return holds_structures(); }) ? 0 : 7;

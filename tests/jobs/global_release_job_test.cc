@@ -39,8 +39,8 @@ void fork_often(int forks) {
 
 // With the parent's block the cache is full of dirty ones; one more is read, for which all of them are written back.
 void write_back_by_eviction(global_span<char> far) {
-  for (std::size_t i = 0; i < 15; ++i) tobi::store(far[i * block], 'x');
-  (void)tobi::load(far[16 * block]);
+  for (std::size_t i = 0; i < 15; ++i) tobi::store(&far[i * block], 'x');
+  (void)tobi::load(&far[16 * block]);
 }
 
 // What a test is about: a thief that asks, and bytes that have gone before. Chance decides whether anything is stolen.
@@ -78,13 +78,13 @@ TEST(global_release, is_counted_when_an_eviction_has_written_back) {
         for (char round = 0; round < 20; ++round) {
           // Both halves: one of them is on the other node, wherever this runs.
           for (const auto part : {a.first(a.size() / 2), a.subspan(a.size() / 2)}) {
-            tobi::store(part[17 * block], round);
+            tobi::store(&part[17 * block], round);
             auto child = tobi::spawn([=] {
               fork_often(1 + round % 4);
               write_back_by_eviction(part);
               for (int i = 0; i < 30; ++i) pause();
             });
-            bad += tobi::load(part[17 * block]) == round ? 0 : 1;
+            bad += tobi::load(&part[17 * block]) == round ? 0 : 1;
             child.join();
           }
         }
@@ -164,7 +164,7 @@ TEST(global_release, leaves_alone_what_is_checked_out_for_writing) {
               for (long& x : mine) x = -round;
               mine.checkin();
             });
-            bad += tobi::load(part[held]) == round && tobi::load(part[511]) == round ? 0 : 1;
+            bad += tobi::load(&part[held]) == round && tobi::load(&part[511]) == round ? 0 : 1;
             child.join();
             bad +=
                 tobi::reduce(part) == static_cast<long>(512 - held) * round - static_cast<long>(held) * round ? 0 : 1;

@@ -46,7 +46,7 @@ global_ptr<cell> build(long first, long count) {
   // Lists of lists, filled under the checkout of their owner.
   for (int level = 0; level < 3; ++level) {
     c->neighbours.emplace_back();
-    auto list = tobi::checkout(c->neighbours[static_cast<std::size_t>(level)], 1, tobi::mode::read_write);
+    auto list = tobi::checkout(&c->neighbours[static_cast<std::size_t>(level)], 1, tobi::mode::read_write);
     for (int i = 0; i < 10 * level; ++i) list->push_back(i % 2 == 0 ? left : right);
   }
   return made;

@@ -53,7 +53,7 @@ TEST(an_update, stays_within_an_allocation) {
   expect_refused("tobi::compare_and_swap of 4 bytes at", [](tobi::runtime&) {
     const auto a = tobi::allocate_all<int>(10);
     tobi::free_all(a);
-    tobi::compare_and_swap(a[3], 0, 1);
+    tobi::compare_and_swap(&a[3], 0, 1);
     return 0;
   });
   expect_refused("names memory that is not global.", [](tobi::runtime&) {
@@ -65,7 +65,7 @@ TEST(an_update, stays_within_an_allocation) {
 TEST(an_update, is_of_aligned_numbers) {
   expect_refused("give it an address that is a multiple of 8.", [](tobi::runtime&) {
     const auto a = tobi::allocate_all<int>(10);
-    tobi::accumulate(tobi::global_ptr<double>(reinterpret_cast<double*>(a[1].raw())), two, 2);
+    tobi::accumulate(tobi::global_ptr<double>(reinterpret_cast<double*>((&a[1]).raw())), two, 2);
     return 0;
   });
 }
@@ -73,7 +73,7 @@ TEST(an_update, meets_no_checkout_of_its_task) {
   expect_refused("overlaps a checkout of 80 bytes that this task holds; check it in before.", [](tobi::runtime&) {
     const auto a = tobi::allocate_all<double>(10);
     const auto held = tobi::checkout(a, tobi::mode::read);
-    tobi::accumulate(a[9], two, 1);
+    tobi::accumulate(&a[9], two, 1);
     return 0;
   });
 }
@@ -107,7 +107,7 @@ TEST(an_update, of_lengths_that_differ_throws) {
       } catch (const std::invalid_argument&) {
         caught += 100;
       }
-      return tobi::load(a[3]) == 0 ? caught : -1;
+      return tobi::load(&a[3]) == 0 ? caught : -1;
     });
     CHECK(thrown == 111);
     return 0;
@@ -130,10 +130,10 @@ TEST(an_update, races_with_a_checkout_alone) {
         for (int i = 0; i < 2000; ++i) {
           tobi::accumulate(a.first(2), two);
           tobi::accumulate_at(a, ends, two);
-          if (rt.rank() == 1) tobi::store(a[2], 1.0);  // between the ends
+          if (rt.rank() == 1) tobi::store(&a[2], 1.0);  // between the ends
         }
         rt.barrier();
-        CHECK(tobi::load(a[1]) == 2.0 * 2000 * 4 && tobi::load(a[3]) == 2.0 * 2000 * 4);
+        CHECK(tobi::load(&a[1]) == 2.0 * 2000 * 4 && tobi::load(&a[3]) == 2.0 * 2000 * 4);
         return 0;
       },
       watched);

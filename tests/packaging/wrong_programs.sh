@@ -52,4 +52,10 @@ task <<<'  return tobi::spawn([p = std::make_unique<long>(1)] { return *p; }).jo
 task <<<'  const auto c = [p = std::make_unique<long>(1)] { return *p; }; return tobi::spawn(c).join();' | says "$closure" 'so is one that has a name' -std=c++20
 task <<<'  return tobi::spawn([v = std::vector<long>(3)] { return v[0]; }).join();' | says "$closure" 'a closure with a container is refused' -std=c++20
 task <<<'  return static_cast<long>(tobi::spawn([] { return std::string("x"); }).join().size());' | says "$result" 'a result that owns memory is refused' -std=c++20
+element='tobi: a[i] is the element, and &a[i] its address'
+spans() { { echo '  const auto a = tobi::allocate_all<long>(9); tobi::global_vector<long> v(9);'; cat; } | task; }
+spans <<<'  long sum = 0; sum += *a[3]; return sum;' | says "$element" '*a[i] of a span is told' -std=c++20
+spans <<<'  return tobi::load(v[3]);' | says "$element" 'load(v[i]) of a vector is told' -std=c++20
+spans <<<'  tobi::store(a[3], 5L);' | says "$element" 'store(a[i], x) is told' -std=c++20
+spans <<<'  auto part = tobi::checkout(a[3], 2, tobi::mode::read);' | says "$element" 'checkout(a[i], n) is told' -std=c++20
 finish

@@ -33,17 +33,17 @@ void say(const char* what, double ns) { std::printf("   %-64s %8.1f ns\n", what,
 
 void measure(const char* where, tobi::global_span<long> a) {
   // Everything is there before the clock runs.
-  for (std::size_t i = 0; i < a.size(); i += 4096) sink = tobi::load(a[i]);
+  for (std::size_t i = 0; i < a.size(); i += 4096) sink = tobi::load(&a[i]);
   for (std::size_t i = 0; i < 8192; i += 512) sink = *tobi::checkout(a.subspan(i, 512), tobi::mode::read).data();
   const auto line = [&](const char* what, double ns) {
     char text[128];
     std::snprintf(text, sizeof text, "%s: %s", where, what);
     say(text, ns);
   };
-  line("read 8 bytes, always the same", ns_each([&](int) { sink = tobi::load(a[5]); }));
+  line("read 8 bytes, always the same", ns_each([&](int) { sink = tobi::load(&a[5]); }));
   line("read 8 bytes, all over 64 KiB",
-       ns_each([&](int i) { sink = tobi::load(a[static_cast<std::size_t>(i * 37 % 8192)]); }));
-  line("write 8 bytes", ns_each([&](int i) { tobi::store(a[7], static_cast<long>(i)); }));
+       ns_each([&](int i) { sink = tobi::load(&a[static_cast<std::size_t>(i * 37 % 8192)]); }));
+  line("write 8 bytes", ns_each([&](int i) { tobi::store(&a[7], static_cast<long>(i)); }));
   line("read 64 KiB, of which one word is used",
        ns_each([&](int) { sink = tobi::checkout(a.first(8192), tobi::mode::read)[77]; }));
 }

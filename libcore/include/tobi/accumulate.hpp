@@ -51,7 +51,7 @@ inline namespace elided {
 ///     const std::array<long, 4> found{1, 2, 3, 4};
 ///     tobi::accumulate(bins.data(), found.data(), found.size());
 ///   });
-///   return tobi::load(bins[2]);
+///   return bins[2].get();
 /// });
 /// if (rt.rank() == 0) std::printf("%ld\n", third);  // prints 300
 /// @endcode

@@ -78,7 +78,7 @@ struct async_body {
 /// @code
 /// void mark(tobi::global_span<char> seen, std::size_t i) {  // element i, and those below it in a binary tree
 ///   if (i >= seen.size()) return;
-///   *seen[i] = 1;
+///   seen[i] = 1;
 ///   tobi::async([=] { mark(seen, 2 * i + 1); });
 ///   tobi::async([=] { mark(seen, 2 * i + 2); });  // may run on when mark has returned
 /// }

@@ -62,7 +62,7 @@ struct future_body {
         tobi_future_set(name, nullptr, 0, 0);
       } else {
         const R value = function();
-        tobi_future_set(name, &value, sizeof value, 0);
+        tobi_future_set(name, std::addressof(value), sizeof value, 0);
       }
     } catch (...) {
       tobi_future_fail(name, 0);
@@ -92,7 +92,7 @@ class future {
       detail::tobi_future_join(name_, nullptr, 0);
     } else {
       detail::room_for<R> got;
-      detail::tobi_future_join(name_, &got.value, sizeof(R));
+      detail::tobi_future_join(name_, std::addressof(got.value), sizeof(R));
       return got.value;
     }
   }

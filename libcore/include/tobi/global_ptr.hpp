@@ -3,8 +3,8 @@
 // values: capture them, return them, store them in global memory.
 //
 // A global address is the same in every process. What lies there may be read and written only between a checkout and
-// its checkin (checkout.hpp). A single element may be read and written as *p and p[i] too (global_ref.hpp), each time
-// by a checkout of its own.
+// its checkin (checkout.hpp). A single element may be read and written as *p, p[i] and span[i] too (global_ref.hpp),
+// each time by a checkout of its own.
 #pragma once
 
 #include <cstddef>
@@ -96,15 +96,15 @@ class global_span {
   [[nodiscard]] constexpr global_ptr<T> end() const noexcept { return first_ + static_cast<std::ptrdiff_t>(count_); }
   [[nodiscard]] constexpr std::size_t size() const noexcept { return count_; }
   [[nodiscard]] constexpr bool empty() const noexcept { return count_ == 0; }
-  /// Returns the address of element I. The element is *a[i].
-  [[nodiscard]] constexpr global_ptr<T> operator[](std::size_t i) const noexcept {
-    return first_ + static_cast<std::ptrdiff_t>(i);
+  /// Returns element I, by load() and store(). Its address is &a[i]. Include global_ref.hpp, or tobi.hpp.
+  [[nodiscard]] constexpr global_ref<T> operator[](std::size_t i) const noexcept {
+    return global_ref<T>(first_ + static_cast<std::ptrdiff_t>(i));
   }
   /// Returns the first COUNT elements.
   [[nodiscard]] constexpr global_span first(std::size_t count) const noexcept { return {first_, count}; }
   /// Returns COUNT elements from index FROM on.
   [[nodiscard]] constexpr global_span subspan(std::size_t from, std::size_t count) const noexcept {
-    return {(*this)[from], count};
+    return {first_ + static_cast<std::ptrdiff_t>(from), count};
   }
   /// Returns all elements from index FROM on.
   [[nodiscard]] constexpr global_span subspan(std::size_t from) const noexcept { return subspan(from, count_ - from); }

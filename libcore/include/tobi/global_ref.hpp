@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The type of `*p` and `p[i]` for a pointer to global memory: a reference that loads where it is read and stores where
-// it is assigned to. So global pointers, and the iterators of spans and vectors, work with the standard library's
-// algorithms.
+// The type of `*p` and `p[i]` for a pointer to global memory, and of `a[i]` for a span or a vector: a reference that
+// loads where it is read and stores where it is assigned to. So global pointers, and the iterators of spans and vectors,
+// work with the standard library's algorithms.
 //
-//   long x = *p;          *p = 5;          p[3] += x;          for (const long y : span) ...
+//   long x = *p;          *p = 5;          a[3] += x;          for (const long y : a) ...          fetch_add(&a[3], x);
 //
 // Each access is a checkout of its own: some 10 ns where the bytes are here, and a round trip or two where they are
 // not. That is right for a few elements, as in std::lower_bound. A loop over many checks out a range (checkout.hpp), or
@@ -40,6 +40,9 @@ template <class T>
 inline constexpr bool to_structure<global_ref<T>> = std::is_class_v<T>;
 template <class A, class B>
 concept compared_by_element = to_structure<A> || to_structure<B>;
+/// False: what a function that wants an address says of a reference.
+template <class T>
+inline constexpr bool is_address = false;
 }  // namespace pieces
 
 /// A reference to a T in global memory. A reference to a const T only reads. T is copied by its bytes where it is
@@ -59,8 +62,15 @@ class global_ref {
   [[nodiscard]] value_type get() const { return load(at_); }
   /// Returns the element as it is now.
   operator value_type() const { return get(); }
-  /// Returns the address of the element.
-  [[nodiscard]] constexpr global_ptr<T> address() const noexcept { return at_; }
+  /// Returns the address of the element: &a[i].
+  [[nodiscard]] constexpr global_ptr<T> operator&() const noexcept { return at_; }
+  /// Does not compile: the element is there already.
+  template <class U = T>
+  value_type operator*() const {
+    static_assert(pieces::is_address<U>,
+                  "tobi: a[i] is the element, and &a[i] its address: write a[i] in place of *a[i]");
+    return get();
+  }
 
   /// Assigns to the element. Assignments are const, because they change the element and not the reference.
   const global_ref& operator=(const value_type& value) const requires(!std::is_const_v<T>) {
@@ -148,6 +158,26 @@ class global_ref {
 
   global_ptr<T> at_;
 };
+
+// Functions that take an address, called with an element. They do not compile, and say what to write.
+template <class T>
+T load(global_ref<T> element) {
+  static_assert(pieces::is_address<T>,
+                "tobi: a[i] is the element, and &a[i] its address: write a[i] in place of load(a[i])");
+  return element.get();
+}
+template <class T>
+void store(global_ref<T>, const std::type_identity_t<T>&) {
+  static_assert(pieces::is_address<T>,
+                "tobi: a[i] is the element, and &a[i] its address: write a[i] = x in place of store(a[i], x)");
+}
+template <class T, access How>
+checked_out<T, How> checkout(global_ref<T> element, std::size_t count, mode::tag<How> how) {
+  static_assert(pieces::is_address<T>,
+                "tobi: a[i] is the element, and &a[i] its address: write checkout(&a[i], n, how) in place of "
+                "checkout(a[i], n, how)");
+  return checkout(&element, count, how);
+}
 
 // Numbers compare by themselves, since a reference converts to one. The operators of structures are often templates or
 // members, which do not see that: these look at the elements.

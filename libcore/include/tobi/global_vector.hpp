@@ -58,10 +58,8 @@ class global_vector {
   [[nodiscard]] global_ptr<T> data() const noexcept { return first_; }
   [[nodiscard]] global_ptr<T> begin() const noexcept { return first_; }
   [[nodiscard]] global_ptr<T> end() const noexcept { return first_ + static_cast<std::ptrdiff_t>(size_); }
-  /// Returns the address of element I. The element is *v[i].
-  [[nodiscard]] global_ptr<T> operator[](std::size_t i) const noexcept {
-    return first_ + static_cast<std::ptrdiff_t>(i);
-  }
+  /// Returns element I, by load() and store(). Its address is &v[i], for a checkout of an element of any other type.
+  [[nodiscard]] global_ref<T> operator[](std::size_t i) const noexcept { return global_ref<T>(at(i)); }
   /// Returns all elements, as a closure captures them.
   [[nodiscard]] global_span<T> span() const noexcept { return {first_, size_}; }
 
@@ -96,6 +94,7 @@ class global_vector {
   }
 
  private:
+  [[nodiscard]] global_ptr<T> at(std::size_t i) const noexcept { return first_ + static_cast<std::ptrdiff_t>(i); }
   // How many elements a checkout may name, so that it fits into any cache together with those of nested elements.
   [[nodiscard]] static std::size_t step() noexcept {
     const std::size_t fit = global_calls::chunk_bytes() / sizeof(T);
@@ -120,7 +119,7 @@ class global_vector {
   }
   void shrink_to(std::size_t count) noexcept {
     if constexpr (!std::is_trivially_destructible_v<T>) {
-      for_parts((*this)[count], size_ - count, mode::read_write, [](T* at, std::size_t) { std::destroy_at(at); });
+      for_parts(at(count), size_ - count, mode::read_write, [](T* at, std::size_t) { std::destroy_at(at); });
     }
     size_ = count;
   }

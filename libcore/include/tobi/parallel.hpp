@@ -103,7 +103,7 @@ std::tuple<pieces::element_of<std::decay_t<Functions>>...> parallel_invoke(Funct
 /// @code
 /// const auto squares = tobi::allocate_all<long>(1000);
 /// const long sum = tobi::run([=] {
-///   tobi::parallel_for(0, 1000, 100, [=](int i) { *squares[i] = i * i; });
+///   tobi::parallel_for(0, 1000, 100, [=](int i) { squares[i] = i * i; });
 ///   return tobi::reduce(squares);
 /// });
 /// if (rt.rank() == 0) std::printf("%ld\n", sum);  // prints 332833500

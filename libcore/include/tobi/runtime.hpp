@@ -82,7 +82,7 @@ void run_root_task(const void* closure, void* result) {
     mine.function();
   } else {
     const R value = mine.function();
-    std::memcpy(result, &value, sizeof value);
+    std::memcpy(result, std::addressof(value), sizeof value);
   }
 }
 /// Runs ROOT and leaves its result in RESULT on every worker. Throws task_error on every worker if the root threw.
@@ -109,7 +109,7 @@ detail::result_of<std::decay_t<Function>> run(Function&& function) {
     detail::run_root(what, nullptr);
   } else {
     detail::room_for<R> got;
-    detail::run_root(what, &got.value);
+    detail::run_root(what, std::addressof(got.value));
     return got.value;
   }
 }

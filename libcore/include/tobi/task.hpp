@@ -40,7 +40,7 @@ class [[nodiscard]] task {
     own_.h.record = 0;
     const detail::registers2 r = detail::fork_task<R>(function, &own_.h);
     // Not by assignment, which a type with const members does not have.
-    if constexpr (detail::in_registers<R>) std::construct_at(&own_.value, detail::from_registers<R>(r));
+    if constexpr (detail::in_registers<R>) std::construct_at(std::addressof(own_.value), detail::from_registers<R>(r));
   }
   task(const task&) = delete;
   task& operator=(const task&) = delete;
@@ -55,7 +55,7 @@ class [[nodiscard]] task {
   /// task_error. A second call returns the same result.
   R join() {
     if (own_.h.record != 0) [[unlikely]] {
-      detail::tobi_join(&own_.h, &own_.value, sizeof(R));
+      detail::tobi_join(&own_.h, std::addressof(own_.value), sizeof(R));
     }
     return own_.value;
   }

@@ -61,7 +61,7 @@ std::size_t place_of(const_range s, element value) {
   std::size_t high = s.size();
   while (high - low > piece) {
     const std::size_t middle = low + (high - low) / 2;
-    if (tobi::load(s[middle]) < value) {
+    if (tobi::load(&s[middle]) < value) {
       low = middle + 1;
     } else {
       high = middle;
@@ -103,7 +103,7 @@ void merge(const_range one, const_range two, range into, std::size_t cutoff) {
   }
   if (one.size() < two.size()) std::swap(one, two);
   const std::size_t at_one = (one.size() + 1) / 2;
-  const std::size_t at_two = place_of(two, tobi::load(one[at_one - 1]));
+  const std::size_t at_two = place_of(two, tobi::load(&one[at_one - 1]));
   const range left = into.first(at_one + at_two);
   const range right = into.subspan(at_one + at_two);
   const const_range one_left = one.first(at_one), one_right = one.subspan(at_one);

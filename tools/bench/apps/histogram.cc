@@ -38,7 +38,7 @@ bins count(std::size_t begin, std::size_t end) {
     return all;
   }
   bins here{};
-  std::uint64_t previous = tobi::load(rows[begin]);
+  std::uint64_t previous = tobi::load(&rows[begin]);
   const tobi::global_span<const std::uint64_t> ends = rows.subspan(begin + 1, end - begin);
   tobi::for_each(tobi::seq, ends, [&](std::uint64_t row_end) {
     ++here[bin_of(row_end - previous)];
@@ -77,7 +77,7 @@ phase_result add_bins() {
                    [&](std::uint64_t degree) { ++here[bin_of(degree)]; });
     tobi::accumulate(sums, here);
   });
-  return {graph.vertices() - tobi::load(sums[0])};
+  return {graph.vertices() - tobi::load(&sums[0])};
 }
 
 const memory_phase phases_by_updates[] = {

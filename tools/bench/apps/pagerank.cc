@@ -59,7 +59,7 @@ phase_result iterate() {
       }
       double sum = 0.0;
       tobi::for_each(tobi::seq, tobi::global_span<const std::uint32_t>(sources.subspan(begin, end - begin)),
-                     [&](std::uint32_t u) { sum += tobi::load(contribution[u]); });
+                     [&](std::uint32_t u) { sum += tobi::load(&contribution[u]); });
       r = base + damping * sum;
     });
   }

@@ -75,7 +75,7 @@ inline void make_rows(tobi::global_span<const edge> sorted, tobi::global_span<st
     const std::size_t begin = number * leaf;
     const std::size_t count = std::min(leaf, sorted.size() - begin);
     // The rows after that of the edge before. A leaf writes the rows that begin at its edges, so no two write one.
-    std::uint64_t row = begin == 0 ? 0 : std::uint64_t{from(tobi::load(sorted[begin - 1]))} + 1;
+    std::uint64_t row = begin == 0 ? 0 : std::uint64_t{from(tobi::load(&sorted[begin - 1]))} + 1;
     tobi::for_each(tobi::seq, sorted.subspan(begin, count), [=](edge e, std::size_t i) mutable {
       const std::uint64_t behind = std::uint64_t{from(e)} + 1;
       if (behind > row) {
@@ -84,7 +84,7 @@ inline void make_rows(tobi::global_span<const edge> sorted, tobi::global_span<st
       }
     });
     if (begin + count == sorted.size()) {
-      const std::uint64_t end = std::uint64_t{from(tobi::load(sorted[sorted.size() - 1]))} + 1;
+      const std::uint64_t end = std::uint64_t{from(tobi::load(&sorted[sorted.size() - 1]))} + 1;
       tobi::fill(tobi::seq, rows.subspan(end), sorted.size());
     }
   });

@@ -44,7 +44,7 @@ global_ptr<T> find_if(const execution_policy& how, global_span<T> a, const Predi
     for (std::size_t begin = 0, part = cutoff; begin < a.size(); part *= 2) {
       const std::size_t end = part < a.size() - begin ? begin + part : a.size();
       const std::size_t found = search(search, begin, end);
-      if (found != none) return a[found];
+      if (found != none) return &a[found];
       begin = end;
     }
     return a.end();

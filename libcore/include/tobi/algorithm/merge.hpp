@@ -28,7 +28,7 @@ std::size_t share_of_first(global_span<const T> one, global_span<const T> two, s
   std::size_t high = std::min(k, one.size());
   while (low < high) {
     const std::size_t i = low + (high - low) / 2;
-    if (less(load(two[k - i - 1]), load(one[i]))) {
+    if (less(load(&two[k - i - 1]), load(&one[i]))) {
       high = i;
     } else {
       low = i + 1;

@@ -90,7 +90,7 @@ std::size_t chunk_at(const execution_policy& how, global_ptr<T> at) {
 template <class Body, access... How, class... T>
 void sweep(const execution_policy& how, std::size_t begin, std::size_t end, Body& body, operand<How, T>... ranges) {
   while (begin < end) {
-    const std::size_t n = std::min({end - begin, chunk_at(how, ranges.all[begin])...});
+    const std::size_t n = std::min({end - begin, chunk_at(how, &ranges.all[begin])...});
     std::tuple open{checkout_nb(ranges.all.subspan(begin, n), mode::tag<How>{})...};
     const auto call = [&](auto&... part) { return body(begin, n, part.data()...); };
     if constexpr (std::is_same_v<decltype(std::apply(call, open)), bool>) {

@@ -63,13 +63,13 @@ void scan(const execution_policy& how, global_span<In> in, global_span<R> out, s
   in_tasks(0, leaves - 1, 1, [=](std::size_t leaf, std::size_t) {
     const auto same = [](const In& x) { return static_cast<R>(x); };
     const R sum = fold<R>(serially, leaf * cutoff, (leaf + 1) * cutoff, same, combine, input(in));
-    store(sums[leaf], sum);
+    store(&sums[leaf], sum);
   });
   scan<true>(how, sums, sums, before, combine);
   in_tasks(0, leaves, 1, [=](std::size_t leaf, std::size_t) {
     const std::size_t begin = leaf * cutoff;
     const std::size_t end = size - begin > cutoff ? begin + cutoff : size;
-    const std::optional<R> mine = leaf == 0 ? before : std::optional<R>(load(sums[leaf - 1]));
+    const std::optional<R> mine = leaf == 0 ? before : std::optional<R>(load(&sums[leaf - 1]));
     scan_leaf<Inclusive>(how, begin, end, in, out, mine, combine);
   });
 }

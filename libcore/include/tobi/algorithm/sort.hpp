@@ -56,7 +56,7 @@ void sort_in_tasks(const execution_policy& how, std::size_t leaf, global_span<T>
 /// const auto largest = tobi::run([=] {
 ///   tobi::iota(a, 0);
 ///   tobi::sort(a, [](int x, int y) { return x > y; });
-///   return std::array<int, 3>{*a[0], *a[1], *a[2]};
+///   return std::array<int, 3>{a[0], a[1], a[2]};
 /// });
 /// if (rt.rank() == 0) std::printf("%d %d %d\n", largest[0], largest[1], largest[2]);  // prints 999 998 997
 /// @endcode

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -202,7 +203,7 @@ registers2 to_registers(const R& value) noexcept {
     return {static_cast<std::uint64_t>(value), 0};
   } else {
     registers2 r{};
-    std::memcpy(&r, &value, sizeof value);
+    std::memcpy(&r, std::addressof(value), sizeof value);
     return r;
   }
 }
@@ -217,7 +218,7 @@ R from_registers(registers2 r) noexcept {
     return std::bit_cast<R>(bytes);
   } else {
     room_for<R> got;
-    std::memcpy(static_cast<void*>(&got.value), &r, sizeof(R));
+    std::memcpy(static_cast<void*>(std::addressof(got.value)), &r, sizeof(R));
     return got.value;
   }
 }
@@ -225,10 +226,12 @@ R from_registers(registers2 r) noexcept {
 template <class F>
 inline constexpr bool by_words = sizeof(F) <= sizeof(closure_words) && alignof(F) <= alignof(std::uint64_t);
 
-// The padding behind a closure's last capture is copied, too: GCC for AArch64 says that it was never set.
+// The padding behind a closure's last capture is copied, too, and the byte of an empty closure: GCC says that they were
+// never set.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 /// Copies an object to words or back, one word at a time. A plain copy would be made of 16-byte moves, and a 16-byte
 /// load of what has just been stored in smaller pieces waits until those have left the store buffer: longer than the
@@ -299,7 +302,7 @@ template <class F, class R>
       return to_registers<R>(own.function());
     } else {
       const R value = own.function();
-      std::memcpy(tobi_result_slot(sizeof(R), result_offset<R>()), &value, sizeof value);
+      std::memcpy(tobi_result_slot(sizeof(R), result_offset<R>()), std::addressof(value), sizeof value);
       return {0, 0};
     }
   } catch (...) {

@@ -387,6 +387,12 @@ void job::run(const detail::root& what, void* result) {
   compare_code(reinterpret_cast<const void*>(what.body));
   // What this worker has written outside of tasks, the root may read.
   if (global_->memory()->shared()) coherent_barrier();
+  const bool watches = size() > 1;
+  if (watches) {
+    captured_.keep(reinterpret_cast<const void*>(what.body),
+                   {static_cast<const std::byte*>(what.closure), what.closure_bytes}, *global_->memory(),
+                   settings_.debug_migrate);
+  }
   run_began_ns_ = arch::now_ns();
   ++epoch_;
   for (const detail::root* first = &what;; first = nullptr) {
@@ -398,7 +404,18 @@ void job::run(const detail::root& what, void* result) {
     if (!pause::is_one(net::location{control_->all.notice.result})) break;
     make_pause();
   }
+  if (watches) warn_of_captured_vectors();
   take_result(what, result);
+}
+
+void job::warn_of_captured_vectors() {
+  const std::size_t bytes = captured_.changed();
+  if (bytes == 0) return;
+  base::log(base::log_level::warn,
+            "a vector of main, of " + std::to_string(bytes) +
+                " bytes, which the root of tobi::run has captured by reference, has changed here while tasks ran, and "
+                "each process has its own: let tasks fill global memory (tobi::allocate_all), or return what they "
+                "find. A vector that is meant for its process alone is right.");
 }
 
 // This rank's part of the run, on its own stack from here downwards. FIRST: the root, unless the run goes on.

@@ -17,6 +17,7 @@
 #include "libcore/base/settings.hpp"
 #include "libcore/job/alike.hpp"
 #include "libcore/job/assembly.hpp"
+#include "libcore/job/captured_vectors.hpp"
 #include "libcore/job/changed_globals.hpp"
 #include "libcore/job/collections.hpp"
 #include "libcore/job/global.hpp"
@@ -111,6 +112,7 @@ class job {
   [[nodiscard]] bool take_end_of_epoch();
   void make_pause();
   void run_debugged(const detail::root& what, const detail::root* first);
+  void warn_of_captured_vectors();
   /// A turn of a loop that waits, and serves others. True: it is time to sleep.
   bool serves_then_sleeps(unsigned spins);
   [[nodiscard]] unsigned turns_before_naps() const noexcept;
@@ -146,8 +148,9 @@ class job {
   std::unique_ptr<sched::victims> choice_;
   std::unique_ptr<sched::victims> holders_;  // of a collection's tasks
   std::unique_ptr<class collections> collections_;
-  std::uint64_t trace_bytes_ = 0;             // of each worker's ring, as rank 0 wants it; 0: nothing is traced
-  std::unique_ptr<job_trace> trace_;          // null: nothing is traced
+  std::uint64_t trace_bytes_ = 0;     // of each worker's ring, as rank 0 wants it; 0: nothing is traced
+  std::unique_ptr<job_trace> trace_;  // null: nothing is traced
+  captured_vectors captured_;
   std::unique_ptr<changed_globals> globals_;  // TOBI_DEBUG_MIGRATE, from the first run on
   std::uintptr_t* slot_memory_ = nullptr;
   std::size_t slot_bytes_ = 0;

@@ -98,6 +98,75 @@ TEST(a_local_of_main, is_found_where_a_task_writes_to_it) {
   }
 }
 
+// --- vectors of main in tasks ------------------------------------------------------------------------------
+
+constexpr const char* is_a_vector = "a vector of main, of ";
+
+// Elements that the root's captures reach. Whoever executes a task, one process has changed its own.
+TEST(a_vector_of_main, is_told_where_tasks_fill_it) {
+  for (const environment& env : {environment{}, debugging}) {
+    const outcome long_one = in_job(2, env, [](tobi::runtime&) {
+      std::vector<long> v(2000);
+      for (int i = 0; i < 3; ++i) {
+        tobi::run([&] { tobi::parallel_for(0, 2000, 1, [&](int k) { v[static_cast<std::size_t>(k)] += k + 1; }); });
+      }
+      return 0;
+    });
+    EXPECT_EQ(long_one.status, 0) << long_one.said;
+    EXPECT_NE(long_one.said.find(std::string(is_a_vector) + "16000 bytes, which"), std::string::npos) << long_one.said;
+    const outcome few = in_job(3, env, [](tobi::runtime&) {
+      std::vector<std::vector<char>> untouched(9);
+      std::vector<char> v(3);
+      tobi::run([&] { v[2] = static_cast<char>(untouched.size()); });
+      return 0;
+    });
+    EXPECT_NE(few.said.find(std::string(is_a_vector) + "3 bytes, which"), std::string::npos) << few.said;
+    EXPECT_EQ(few.said.find(is_a_vector), few.said.rfind(is_a_vector)) << "one process ran the task: " << few.said;
+  }
+  // Every element, where that is asked for.
+  const outcome one = in_job(2, debugging, [](tobi::runtime&) {
+    std::vector<int> v(100'000);
+    tobi::run([&] { v[54'321] = 1; });
+    return 0;
+  });
+  EXPECT_NE(one.said.find(is_a_vector), std::string::npos) << one.said;
+}
+
+TEST(a_vector_of_main, is_used_by_right) {
+  const auto right = [](tobi::runtime& rt) {
+    struct sorted_addresses {
+      tobi::global_ptr<long> first, middle, last;
+    };
+    const auto all = tobi::allocate_all<long>(300);
+    const sorted_addresses three{all.data(), all.data() + 100, all.data() + 200};
+    std::vector<long> table(2000, 7);
+    std::vector<long> empty;
+    std::vector<long> mine;
+    long last = 0;
+    for (int i = 0; i < 3; ++i) {
+      table[0] = i;       // by main
+      mine.assign(9, i);  // as it does here
+      last = tobi::run([&, n = rt.size()] {
+        tobi::parallel_for(0, 200, 1, [&](int k) { three.first[k] = table[static_cast<std::size_t>(k)]; });
+        return *three.middle + static_cast<long>(empty.size() + mine.size()) + 0 * n;
+      });
+    }
+    return last == 16 ? 0 : 4;
+  };
+  for (const environment& env : {environment{}, debugging}) {
+    const outcome o = in_job(3, env, right);
+    EXPECT_EQ(o.status, 0) << o.said;
+    EXPECT_EQ(o.said, "");
+  }
+  const outcome alone = in_job(1, {}, [](tobi::runtime&) {
+    std::vector<long> v(20);
+    tobi::run([&] { v[0] = 1; });
+    return static_cast<int>(v[0]) - 1;
+  });
+  EXPECT_EQ(alone.status, 0);
+  EXPECT_EQ(alone.said, "");
+}
+
 // By its byte alone: the tests are compiled without the names of types and variables (tests/apps/debug_names.sh).
 TEST(a_local_of_main, is_traced_to_the_closure_that_points_to_it) {
   for (const int workers : {1, 3}) {

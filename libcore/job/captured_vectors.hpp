@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A std::vector of main that tasks fill: tobi::run([&] { tobi::parallel_for(0, n, 1, [&](int i) { v[i] = i; }); }). It is
-// what a user of threads writes first, it compiles, and each process fills a part of its own vector.
+// A std::vector of main that tasks fill: tobi::run([&] { tobi::parallel_for(0, n, 1, [&](int i) { v[i] = i; }); }). It
+// is what a user of threads writes first, it compiles, and each process fills a part of its own vector.
 //
-// To capture such a vector and to read it is right, since each process has made its own, alike. So nothing is said at the
-// start of a run. Some of the elements are kept, and looked at when it is over: main has waited meanwhile, so tasks have
-// changed them. In every build and without a setting, since a beginner sets no debug variable: in the first runs of each
-// root, which cost up to a tenth of a millisecond more.
+// To capture such a vector and to read it is right, since each process has made its own, alike. So nothing is said at
+// the start of a run. Some of the elements are kept, and looked at when it is over: main has waited meanwhile, so tasks
+// have changed them. In every build and without a setting, since a beginner sets no debug variable: in the first runs
+// of each root, which cost up to a tenth of a millisecond more.
 //
 // What looks like a vector: an address in the root's closure, and at it three pointers, none before the last. They and
 // the elements are read by a system call that fails where a read would fault.
@@ -28,8 +28,8 @@ namespace tobi::job {
 
 class captured_vectors {
  public:
-  /// A run of ROOT begins, whose captures are CLOSURE in this process. What lies in GLOBAL changes by right. WHOLE: keeps
-  /// all elements, not some of each vector, and in each run, not in the first ones alone.
+  /// A run of ROOT begins, whose captures are CLOSURE in this process. What lies in GLOBAL changes by right. WHOLE:
+  /// keeps all elements, not some of each vector, and in each run, not in the first ones alone.
   void keep(const void* root, std::span<const std::byte> closure, const pgas::memory& global, bool whole);
   /// It is over. Returns the bytes of a captured vector whose elements have changed, once in a program; else 0.
   [[nodiscard]] std::size_t changed();

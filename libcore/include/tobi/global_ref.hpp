@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The type of `*p` and `p[i]` for a pointer to global memory, and of `a[i]` for a span or a vector: a reference that
-// loads where it is read and stores where it is assigned to. So global pointers, and the iterators of spans and vectors,
-// work with the standard library's algorithms.
+// loads where it is read and stores where it is assigned to. So global pointers, and the iterators of spans and
+// vectors, work with the standard library's algorithms.
 //
 //   long x = *p;          *p = 5;          a[3] += x;          for (const long y : a) ...          fetch_add(&a[3], x);
 //

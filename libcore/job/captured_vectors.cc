@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libcore/job/captured_vectors.hpp"
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ constexpr int most_runs = 16;                // of a root: a time step may be a 
 constexpr std::size_t most_captures = 64;    // words of a closure
 constexpr std::size_t window = 8;            // bytes
 constexpr std::size_t most_windows = 64;     // of a vector
-constexpr std::size_t most_whole = 1 << 26;  // bytes
+constexpr std::size_t most_whole = 1 << 26;  // bytes of a vector of which all are kept
 constexpr std::uintptr_t first_page = 4096;
 
 // Into TO, what lies at FROM. False: some of it cannot be read.
@@ -45,13 +46,16 @@ void captured_vectors::keep(const void* root, std::span<const std::byte> closure
     pointers p;
     if (at < first_page || at % alignof(void*) != 0 || global.holds(reinterpret_cast<const void*>(at))) continue;
     if (!copy(at, p) || p[0] < first_page || p[0] >= p[1] || p[1] > p[2]) continue;
-    if (!global.holds(reinterpret_cast<const void*>(p[0]))) add(at, p, whole);
+    // An object of a class with virtual functions begins with an address of its module.
+    const void* first = reinterpret_cast<const void*>(p[0]);
+    Dl_info module;
+    if (!global.holds(first) && dladdr(first, &module) == 0) add(at, p, whole);
   }
 }
 
 void captured_vectors::add(std::uintptr_t at, const pointers& words, bool whole) {
   const std::size_t bytes = words[1] - words[0];
-  if (whole && bytes > most_whole) return;
+  whole = whole && bytes <= most_whole;
   const std::size_t before = windows_.size();
   const std::size_t offset = all_.empty() ? 0 : kept_.size();
   std::size_t kept = 0;

@@ -131,7 +131,7 @@ nothing "headings are headings" "$(headings "${pages[@]}" "${manual[@]}")"
 
 # Folders at the top, and the rooms of libcore.
 folders() { git ls-files | grep '/' | cut -d / -f 1 | grep -v '^\.' | sort -u; git ls-files 'libcore/*/*' | cut -d / -f 2 | sed 's|^include$|include/tobi|; s|^|libcore/|' | sort -u; }
-nothing "each folder and each room has a README.md" "$([ "$(folders | wc -l)" -ge 15 ] || echo "too few folders"; folders | while read -r folder; do [ -f "$folder/README.md" ] || echo "$folder"; done)"
+nothing "each folder and each room has a README.md" "$([ "$(folders | wc -l)" -ge 15 ] || echo "too few folders"; folders | while read -r room; do [ -f "$room/README.md" ] || echo "$room"; done)"
 # lacking FILE: which of the four parts a README has not, or has without a text: what it is for, how it goes, what always holds, and
 # how more is added.
 lacking() {
@@ -148,7 +148,7 @@ for part in 1:purpose 5:way 9:invariants 13:adding; do
   sed "$((${part%:*} + 2))d" "$folder/README.md" >"$folder/empty.md"
   equal "and one without a text there" "$(lacking "$folder/empty.md")" "$folder/empty.md: ${part#*:}"
 done
-nothing "each has the four parts" "$(folders | while read -r folder; do lacking "$folder/README.md"; done)"
+nothing "each has the four parts" "$(folders | while read -r room; do lacking "$room/README.md"; done)"
 
 # absent: of lines FILE:NAME those whose file is not there, from the top.
 absent() { while IFS=: read -r from name; do [ -e "$name" ] || echo "$from: $name"; done; }

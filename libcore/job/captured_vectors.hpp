@@ -31,6 +31,8 @@ class captured_vectors {
   /// A run of ROOT begins, whose captures are CLOSURE in this process. What lies in GLOBAL changes by right. WHOLE:
   /// keeps all elements, not some of each vector, and in each run, not in the first ones alone.
   void keep(const void* root, std::span<const std::byte> closure, const pgas::memory& global, bool whole);
+  /// Whether the system lets a process copy its own memory: nothing is kept otherwise.
+  [[nodiscard]] static bool can_look() noexcept;
   /// It is over. Returns the bytes of a captured vector whose elements have changed, once in a program; else 0.
   [[nodiscard]] std::size_t changed();
 

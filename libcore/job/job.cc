@@ -446,6 +446,11 @@ void job::run_debugged(const detail::root& what, const detail::root* first) {
       base::log(base::log_level::info,
                 "TOBI_DEBUG_MIGRATE does not see changes of global variables: " + globals_->blind() + ".");
     }
+    if (!captured_vectors::can_look()) {
+      base::log(base::log_level::info,
+                "TOBI_DEBUG_MIGRATE does not see changes of the elements of main's vectors: process_vm_readv is "
+                "forbidden here.");
+    }
   }
   globals_->keep();
   with_main_stack_protected(work_on, &both, {static_cast<const std::byte*>(what.closure), what.closure_bytes},

@@ -2,8 +2,8 @@
 // Variables that are not a task's own: globals, and locals of main and of other tasks. What goes wrong with them is
 // named.
 #include <gtest/gtest.h>
-#include <sys/uio.h>
 
+#include "libcore/job/captured_vectors.hpp"
 #include "mistakes.hpp"
 
 long hits = 0;
@@ -103,18 +103,9 @@ TEST(a_local_of_main, is_found_where_a_task_writes_to_it) {
 
 constexpr const char* is_a_vector = "a vector of main, of ";
 
-// The elements are read by a system call that a container may forbid.
-bool may_copy() {
-  int from = 1;
-  int to = 0;
-  const iovec there{&from, sizeof from};
-  const iovec here{&to, sizeof to};
-  return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == sizeof to;
-}
-
 // Elements that the root's captures reach. Whoever executes a task, one process has changed its own.
 TEST(a_vector_of_main, is_told_where_tasks_fill_it) {
-  if (!may_copy()) GTEST_SKIP() << "process_vm_readv is forbidden here";
+  if (!tobi::job::captured_vectors::can_look()) GTEST_SKIP() << "process_vm_readv is forbidden here";
   for (const environment& env : {environment{}, debugging}) {
     const outcome long_one = in_job(2, env, [](tobi::runtime&) {
       std::vector<long> v(2000);

@@ -61,7 +61,7 @@ bool ends_soon(pid_t process, int& how) noexcept {
   constexpr std::uint64_t patience_ns = 2'000'000'000;
   constexpr long longest_ns = 1'000'000;
   const std::uint64_t begin = arch::now_ns();
-  for (timespec moment{0, 20'000}; waitpid(process, &how, __WCLONE | WNOHANG) == 0;
+  for (timespec moment{0, 20'000}; waitpid(process, &how, static_cast<int>(__WCLONE | WNOHANG)) == 0;
        moment.tv_nsec = std::min(2 * moment.tv_nsec, longest_ns)) {
     if (arch::now_ns() - begin > patience_ns) return false;
     nanosleep(&moment, nullptr);

@@ -131,7 +131,10 @@ struct late_puts final : wrong {
 
  private:
   void release() noexcept {
-    if (held_rank_ >= 0) do_now(held_rank_, held_);
+    if (held_rank_ >= 0) {
+      if (still_wrong()) linger();  // a target that shares the core looks, too
+      do_now(held_rank_, held_);
+    }
     held_rank_ = -1;
   }
 

@@ -261,6 +261,7 @@ void job::start_worker() {
                               objects_.get(),
                               incoming_.get(),
                               &control_->window,
+                              &control_->arrivals,
                               &control_->board,
                               &control_->sights,
                               &control_->the,

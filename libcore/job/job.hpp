@@ -15,6 +15,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/per_rank.hpp"
 #include "libcore/base/settings.hpp"
+#include "libcore/deque/arrivals.hpp"
 #include "libcore/job/alike.hpp"
 #include "libcore/job/assembly.hpp"
 #include "libcore/job/captured_vectors.hpp"
@@ -35,6 +36,7 @@ namespace tobi::job {
 /// The start of every worker's heap region: words that other workers put to, at the same offsets everywhere.
 struct control_block {
   deque::steal_window window;
+  deque::arrival_area arrivals;
   assembly_words all;
   tasks::idle_board board;
   sched::node_sights sights;

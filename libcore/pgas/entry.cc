@@ -80,6 +80,10 @@ void tobi_global_free_all(void* at) {
   const tasks::indoors now;
   here().free_all(at);
 }
+home_layout tobi_global_layout(const void* at, std::size_t bytes) {
+  const tasks::indoors now;
+  return here().layout_of(address(at), bytes);
+}
 std::size_t tobi_global_chunk_bytes() {
   const tasks::indoors now;
   return here().chunk_bytes();

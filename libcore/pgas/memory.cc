@@ -97,6 +97,20 @@ void* memory::allocate(std::size_t bytes) {
   return parts_.caching.addresses->base() + parts_.caching.where->of_object(parts_.caching.rank, offset);
 }
 
+detail::home_layout memory::layout_of(std::uintptr_t at, std::size_t bytes) {
+  if (!parts_.unusable.empty()) base::fatal("there is no global memory in this job: " + parts_.unusable);
+  const std::uint64_t offset = at - reinterpret_cast<std::uintptr_t>(parts_.caching.addresses->base());
+  const std::uint64_t all = parts_.caching.addresses->bytes();
+  const homes& where = *parts_.caching.where;
+  const bool is_global = offset < all && bytes <= all - offset;
+  const home_run run = is_global ? where.find(offset) : home_run{};
+  if (run.rank < 0 || where.find(offset + bytes - 1).rank < 0) {
+    base::fatal("the owner of " + said_bytes(bytes) + " was asked that are not global, or were freed.",
+                base::exit_usage);
+  }
+  return {run.bytes, offset - run.begin, run.rank, parts_.size};
+}
+
 void memory::free(void* object, std::size_t bytes) {
   if (object == nullptr) return;
   if (!used) first_use();

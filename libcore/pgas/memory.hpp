@@ -25,6 +25,7 @@
 #include "libcore/pgas/updates.hpp"
 #include "libcore/pgas/watch.hpp"
 #include "libcore/task/coherence.hpp"
+#include "tobi/detail/global.hpp"
 
 namespace tobi::pgas {
 
@@ -139,6 +140,8 @@ class memory final : public tasks::coherence {
   void usual_bell(const volatile std::uint64_t* bell) noexcept override;
   void nothing_held(const char* where) noexcept override;
 
+  /// How the BYTES at AT, at least 1, are dealt to the workers. Fatal where they are no global memory.
+  [[nodiscard]] detail::home_layout layout_of(std::uintptr_t at, std::size_t bytes);
   /// A size of which some can be checked out at once, whatever the cache.
   [[nodiscard]] std::size_t chunk_bytes() const noexcept {
     return std::max(parts_.caching.block_bytes, parts_.caching.cache_bytes / 16);

@@ -59,7 +59,7 @@ bool sched_continuation::run_something() {
   std::size_t turns = queue_.turns();
   tasks::wait_queue::waiting task{};
   do {
-    if (run_ready()) return true;
+    if (run_ready() || run_arrival()) return true;
     const bool any = queue_.size() != 0;
     const std::uint64_t still = any ? s_.outstanding.not_done_yet(0) : 0;
     if (any && queue_.take_near(*s_.net, still, task)) {
@@ -79,6 +79,14 @@ bool sched_continuation::run_ready() {
   const std::uint64_t list = s_.presence.ready().take();
   if (list == 0) return false;
   resume(list);
+  return true;
+}
+
+// A task that was sent here. Others count it as something that this worker has taken, like what it steals.
+bool sched_continuation::run_arrival() {
+  const std::uint64_t image = s_.presence.take_arrival();
+  if (image == 0) return false;
+  resume(image);
   return true;
 }
 
@@ -168,7 +176,10 @@ void sched_continuation::after_leave() {
         migrate_at_fork();
         continue;
       case left::suspended:
-        next = suspend_task();
+        next = suspend_task(left::suspended);
+        break;
+      case left::sent:
+        next = suspend_task(left::sent);
         break;
       case left::died:
         break;
@@ -199,13 +210,14 @@ std::uint64_t sched_continuation::evacuate(std::uintptr_t sp, std::uintptr_t bas
                                            std::uint64_t waiting_for) {
   // SC'23, figure 5: Release #3. The worker that resumes the task may be elsewhere, unless it waits in this worker's
   // own queue.
-  if (s_.fences.used() && moves_at_joins()) s_.fences.release();
+  if (s_.fences.used() && (waiting_for == 0 || moves_at_joins())) s_.fences.release();
   return s_.region.evacuate(sp, base, die_record, waiting_for);
 }
 
-// The greedy join's second half, on the scheduler's stack: CLUSTER 2022, figure 4, lines 44 to 50. Returns the stack
-// pointer to enter next, or 0 when the region is empty now.
-std::uintptr_t sched_continuation::suspend_task() {
+// The greedy join's second half, on the scheduler's stack: CLUSTER 2022, figure 4, lines 44 to 50. A task that is sent
+// leaves in the same way, with the place of a record taken by a word of another worker. Returns the stack pointer to
+// enter next, or 0 when the region is empty now.
+std::uintptr_t sched_continuation::suspend_task(left how) {
   const std::uint64_t begin_ns = trace::tracing != nullptr ? trace::tracer::now() : 0;
   const std::uint64_t begin = arch::cycles();
   deque::deque& work = *s_.work;
@@ -230,16 +242,18 @@ std::uintptr_t sched_continuation::suspend_task() {
     dies_to = work.die_record();
   }
 
-  const std::uint64_t mine = evacuate(sp, base, dies_to, waiting_for_);
+  const std::uint64_t mine = evacuate(sp, base, dies_to, how == left::sent ? 0 : waiting_for_);
   bool waits = true;
-  if (is_tied) [[unlikely]] {
+  if (how == left::sent) {
+    waits = s_.presence.send(sent_to_, mine, tied_);
+  } else if (is_tied) [[unlikely]] {
     stays_here(mine, waiting_for_);
     put_away_.emplace(mine, std::move(stack));
   } else {
     waits = park(mine, waiting_for_);
   }
   if (!waits) {
-    // The child was faster. The task's frames are where they were: it goes on.
+    // The child was faster, or the other worker has no room. The task's frames are where they were: it goes on.
     s_.objects.free_own(net::location{mine});
     if (parent != 0) {
       if (dies_to != 0) s_.records.drop(dies_to);
@@ -248,8 +262,11 @@ std::uintptr_t sched_continuation::suspend_task() {
     return sp;
   }
   s_.counts.suspend_cycles += arch::cycles() - begin;
-  if (trace::tracing != nullptr) trace::tracing->suspended(mine, begin_ns);
-  s_.outstanding.waits();
+  if (trace::tracing != nullptr) {
+    trace::tracing->suspended(mine, begin_ns);
+    if (how == left::sent) trace::tracing->ready(mine);
+  }
+  if (how == left::suspended) s_.outstanding.waits();
   if (parent == 0) return 0;
   auto* frame = reinterpret_cast<arch::saved_frame*>(parent);
   frame->record = dies_to;
@@ -339,6 +356,16 @@ void sched_continuation::wait(std::uint64_t where, tasks::record& copy) {
   if (std::exchange(had_to_wait_, false) && s_.outstanding.one_clock_with(copy.by())) {
     s_.outstanding.went_on(copy.done_ns);
   }
+}
+
+// An exception of this process holds the task here.
+void sched_continuation::go_to(int rank, bool tied) noexcept {
+  if (rank == s_.net->rank() || s_.thread.has_exceptions()) return;
+  sent_to_ = rank;
+  tied_ = tied;
+  left_ = left::sent;
+  tobi_suspend();
+  tasks::the_door.step_in();
 }
 
 std::size_t sched_continuation::held_by_exceptions() const {

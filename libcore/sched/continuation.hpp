@@ -2,8 +2,8 @@
 // Continuation stealing, with the two joins of the CLUSTER 2022 paper: greedy (figure 4) and stalling (figure 3).
 //
 // The scheduler runs on the process's own stack, tasks run in the uni-address region (task/region.hpp). A task leaves
-// in one of three ways: it died (its parent has been taken), it suspended (a join must wait), or it forked under
-// TOBI_DEBUG_MIGRATE.
+// in one of four ways: it died (its parent has been taken), it suspended (a join must wait), it was sent to another
+// worker (tobi::migrate_to), or it forked under TOBI_DEBUG_MIGRATE.
 //
 // Invariant (checked where a task is entered): a worker that brings frames into its region owns no live frame there.
 // When a child dies whose parent was taken, all older ones were taken too, or the newest that is left goes on in place;
@@ -31,6 +31,7 @@ class sched_continuation : public scheduler {
   [[nodiscard]] bool moves_tasks() const noexcept override { return true; }
   void forked(std::uintptr_t sp, std::uint64_t* words) noexcept override;
   void wait(std::uint64_t where, tasks::record& copy) override;
+  void go_to(int rank, bool tied) noexcept override;
   [[nodiscard]] std::size_t held_by_exceptions() const override;
 
  protected:
@@ -40,7 +41,7 @@ class sched_continuation : public scheduler {
   void stays_here(std::uint64_t where, std::uint64_t record);
 
  private:
-  enum class left : std::uint8_t { died, suspended, forked };
+  enum class left : std::uint8_t { died, suspended, forked, sent };
 
   /// What the image of a stack does not hold: the exceptions of its tasks, and where on it the older
   /// ones were saved, newest first.
@@ -57,6 +58,7 @@ class sched_continuation : public scheduler {
 
   // In: a task, or what is left of it, is brought here and entered, and the region followed until it is empty.
   bool run_ready();
+  bool run_arrival();
   bool steal_once();
   void resume(std::uint64_t list);
   void go_on(const tasks::wait_queue::waiting& task);
@@ -66,7 +68,7 @@ class sched_continuation : public scheduler {
   void after_leave();
   // Out.
   std::uintptr_t leave_region();
-  std::uintptr_t suspend_task();
+  std::uintptr_t suspend_task(left how);
   put_away take_stack();
   void give_stack(const put_away& stack, std::uintptr_t base);
   std::uint64_t evacuate(std::uintptr_t sp, std::uintptr_t base, std::uint64_t die_record, std::uint64_t waiting_for);
@@ -77,6 +79,8 @@ class sched_continuation : public scheduler {
   left left_ = left::died;         // how the task leaves that does so next
   bool had_to_wait_ = false;       // the task that was just brought back was suspended at a join
   std::uint64_t waiting_for_ = 0;  // suspended: the record
+  int sent_to_ = -1;               // sent: the rank
+  bool tied_ = false;              // and there alone
   std::uintptr_t forked_sp_ = 0;   // forked: what tobi_fork was called with
   const void* forked_type_ = nullptr;
   std::array<std::uint64_t, 4> forked_words_{};

@@ -5,6 +5,7 @@
 #include "tobi/detail/one_error.hpp"
 #include "tobi/finish.hpp"
 #include "tobi/future.hpp"
+#include "tobi/placement.hpp"
 #include "tobi/task.hpp"
 
 using tobi::sched::this_worker;
@@ -63,6 +64,27 @@ void tobi_future_fail(future_name which, int checked) noexcept {
 void tobi_future_join(future_name which, void* value, std::uint32_t bytes) {
   const indoors now;
   this_worker().futures().join(which, value, bytes);
+}
+
+void tobi_go_to(int rank, int tied) {
+  const indoors now;
+  this_worker().go_to(rank, tied != 0);
+}
+void tobi_part_begins() noexcept {
+  const indoors now;
+  this_worker().part_begins();
+}
+void tobi_part_ends() noexcept {
+  const indoors now;
+  this_worker().part_ends();
+}
+int tobi_here() noexcept {
+  const indoors now;
+  return this_worker().net().rank();
+}
+int tobi_on_many_nodes(int first, int count) noexcept {
+  const indoors now;
+  return this_worker().on_many_nodes(first, count) ? 1 : 0;
 }
 
 void tobi_finish_begin(scope_marker* marker) noexcept {

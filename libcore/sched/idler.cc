@@ -67,10 +67,10 @@ void idler::nap() noexcept {
   const std::uint64_t nap_ns = std::min(thief_.falls_asleep(), longest_nap_ns);
   const std::uint64_t wakes_ns = arch::now_ns() + nap_ns;
   std::uint64_t left_ns = nap_ns;
-  const auto came = [this] { return run_is_over() || window_->bells.rung(deque::bell::release); };
+  const auto came = [this] { return run_is_over() || arrivals_.any() || window_->bells.rung(deque::bell::release); };
   sleepers_.falls_asleep();
   auto how = transports::nap_end::transport;
-  while (!run_is_over()) {
+  while (!run_is_over() && !arrivals_.any()) {
     how = transports::nap(net_->transport(), left_ns, sleepers_.fd(), came);
     if (how != transports::nap_end::transport) break;
     net_->transport().progress();
@@ -84,7 +84,7 @@ void idler::nap() noexcept {
 }
 
 void idler::nothing_runs_since(std::uint64_t since_ns) noexcept {
-  still_.idle(since_ns, arch::now_ns(), [this] { return deque_->claimed() + ready_.claimed(); });
+  still_.idle(since_ns, arch::now_ns(), [this] { return deque_->claimed() + ready_.claimed() + arrivals_.sent(); });
 }
 
 // A thief that claimed a frame of this region may not have copied it yet. It needs nothing of us for that.

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "libcore/deque/arrivals.hpp"
 #include "libcore/deque/deque.hpp"
 #include "libcore/deque/ready.hpp"
 #include "libcore/net/fabric.hpp"
@@ -21,8 +22,14 @@ namespace tobi::sched {
 class idler {
  public:
   idler(tasks::shared_objects& objects, const tasks::fences& memory, thief& of_others, tasks::standstill& still,
-        const deque::ready_contexts& ready, sleepers& others) noexcept
-      : objects_(objects), fences_(memory), thief_(of_others), still_(still), ready_(ready), sleepers_(others) {}
+        const deque::ready_contexts& ready, const deque::arrivals& arrived, sleepers& others) noexcept
+      : objects_(objects),
+        fences_(memory),
+        thief_(of_others),
+        still_(still),
+        ready_(ready),
+        arrivals_(arrived),
+        sleepers_(others) {}
   void start(const worker_parts& parts, deque::deque& work) noexcept;
 
   /// The run is over when the word DONE, which others put to, holds DONE_VALUE.
@@ -52,6 +59,7 @@ class idler {
   thief& thief_;
   tasks::standstill& still_;
   const deque::ready_contexts& ready_;
+  const deque::arrivals& arrivals_;
   sleepers& sleepers_;
   net::fabric* net_ = nullptr;
   deque::deque* deque_ = nullptr;

@@ -49,9 +49,9 @@ class lookout {
     far_now_ = false;
   }
 
-  /// Which worker to try now; -1: nobody. When that is over tried() is to be called. May look at another node: a round
-  /// trip.
-  [[nodiscard]] int next() noexcept {
+  /// Which worker to try now; -1: nobody. When that is over tried() is to be called. May look at another node, unless
+  /// NEAR_ALONE: a round trip.
+  [[nodiscard]] int next(bool near_alone) noexcept {
     int busy = -1;
     int by_fabric = -1;
     idle_ = 1;
@@ -79,7 +79,7 @@ class lookout {
     }
     if (by_fabric >= 0 && is_left_over()) return may_look_far() ? by_fabric : busy;
     if (by_fabric < 0) shown_since_ns_ = 0;
-    if (!is_far_) return busy;
+    if (!is_far_ || near_alone) return busy;
     if ((busy < 0 || (rng_() & 1) != 0) && may_look_far()) return someone_far();
     return busy;
   }

@@ -9,6 +9,7 @@
 #include "alloc/remote_objects.hpp"
 #include "libcore/base/per_rank.hpp"
 #include "libcore/base/settings.hpp"
+#include "libcore/deque/arrivals.hpp"
 #include "libcore/deque/incoming_image.hpp"
 #include "libcore/deque/the_deque.hpp"
 #include "libcore/deque/window.hpp"
@@ -28,6 +29,7 @@ struct worker_parts {
   alloc::remote_objects* objects;
   net::incoming_frees* incoming;  // null: local collection
   deque::steal_window* window;
+  deque::arrival_area* arrivals;
   tasks::idle_board* board;
   node_sights* sights;
   deque::the_area* the;

@@ -17,6 +17,8 @@ void presence::start(const worker_parts& parts, deque::deque& work, bool shows_r
   debug_migrate_ = parts.debug_migrate;
   const bool thieves = !parts.choice->none();
   ready_.start(*parts.net, work.shown_lists(), thieves && shows_ready);
+  arrivals_.start(*parts.net, *parts.arrivals);
+  offers_ = thieves && shows_ready;
   sights_.start(*parts.net, work, *parts.sights, *parts.nodes, parts.near, !all_near);
   if (thieves) start_attendant(parts, all_near);
 }
@@ -61,6 +63,28 @@ void presence::show_more() noexcept {
   }
 }
 
+bool presence::send(int rank, std::uint64_t image, bool tied) {
+  if (!arrivals_.send(rank, tied ? image | deque::for_owner_alone : image)) return false;
+  sleepers_.call_rank(rank);
+  return true;
+}
+
+std::uint64_t presence::take_arrival() noexcept {
+  if (!arrivals_.any()) return 0;
+  const std::uint64_t image = arrivals_.take(true);
+  if (image != 0) still_.took();
+  return image & ~deque::for_owner_alone;
+}
+
+// This worker computes, and somebody has nothing to do.
+void presence::offer_arrivals() noexcept {
+  if (!offers_) return;
+  while (const std::uint64_t image = arrivals_.take(false)) {
+    still_.took();
+    ready_.push(image);
+  }
+}
+
 void presence::poll() noexcept {
   net_->transport().progress();
   show_ready();
@@ -72,6 +96,7 @@ bool presence::attend() noexcept {
   if (!thread_.inside_task()) return false;
   if (poller_.must_poll()) net_->transport().progress();
   fences_.serve();
+  if (asked_for_work() && arrivals_.any()) offer_arrivals();
   ready_.show();
   // Where each continuation is evacuated at its fork there is nothing to show, and an entry that has just been pushed
   // is not for thieves.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What others see of this worker, and what it does for them: whether it runs a task, the suspended tasks that are
-// ready, what thieves have asked for, and its attendant, which does all of that while the worker computes.
+// ready, those that were sent here, what thieves have asked for, and its attendant, which does all of that while the worker computes.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
+#include "libcore/deque/arrivals.hpp"
 #include "libcore/deque/deque.hpp"
 #include "libcore/deque/ready.hpp"
 #include "libcore/deque/window.hpp"
@@ -17,6 +18,7 @@
 #include "libcore/sched/thief.hpp"
 #include "libcore/task/fences.hpp"
 #include "libcore/task/poller.hpp"
+#include "libcore/task/standstill.hpp"
 #include "libcore/task/task_thread.hpp"
 
 namespace tobi::sched {
@@ -24,8 +26,14 @@ namespace tobi::sched {
 class presence final : public attended {
  public:
   presence(tasks::task_thread& thread, const tasks::fences& memory, const tasks::poller& mover, sights& seen,
-           thief& of_others, sleepers& others) noexcept
-      : thread_(thread), fences_(memory), poller_(mover), sights_(seen), thief_(of_others), sleepers_(others) {}
+           thief& of_others, sleepers& others, tasks::standstill& still) noexcept
+      : thread_(thread),
+        fences_(memory),
+        poller_(mover),
+        sights_(seen),
+        thief_(of_others),
+        sleepers_(others),
+        still_(still) {}
   /// SHOWS_READY: thieves take suspended tasks that are ready. ALL_NEAR: each other worker is of this node and mapped.
   void start(const worker_parts& parts, deque::deque& work, bool shows_ready, bool all_near);
   void stop() noexcept { attendant_.reset(); }
@@ -37,10 +45,19 @@ class presence final : public attended {
   /// What it looks like to other nodes is to be told.
   void tell() noexcept { sights_.tell(); }
 
+  /// Gives the task of IMAGE to RANK. TIED: no other worker may take it. False: there is no room.
+  [[nodiscard]] bool send(int rank, std::uint64_t image, bool tied);
+  /// A task that was sent here; 0: none.
+  [[nodiscard]] std::uint64_t take_arrival() noexcept;
+  [[nodiscard]] deque::arrivals& arrived() noexcept { return arrivals_; }
+
   /// Suspended tasks that can go on.
   [[nodiscard]] deque::ready_contexts& ready() noexcept { return ready_; }
   /// Shows them to thieves. What does not fit is shown as thieves make room, which a task that computes does not see.
   void show_ready() noexcept {
+    if (arrivals_.any() && asked_for_work()) [[unlikely]] {
+      offer_arrivals();
+    }
     if (ready_.has_more()) show_more();
   }
 
@@ -54,6 +71,7 @@ class presence final : public attended {
 
  private:
   void show_more() noexcept;
+  void offer_arrivals() noexcept;
   void start_attendant(const worker_parts& parts, bool all_can_call);
 
   tasks::task_thread& thread_;
@@ -62,10 +80,13 @@ class presence final : public attended {
   sights& sights_;
   thief& thief_;
   sleepers& sleepers_;
+  tasks::standstill& still_;
   net::fabric* net_ = nullptr;
   deque::deque* deque_ = nullptr;
   deque::steal_window* window_ = nullptr;
   deque::ready_contexts ready_;
+  deque::arrivals arrivals_;
+  bool offers_ = false;                   // what has arrived, to thieves
   std::unique_ptr<attendant> attendant_;  // null: there are no thieves, or none can be let in
   bool debug_migrate_ = false;
 };

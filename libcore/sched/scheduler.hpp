@@ -39,6 +39,9 @@ class scheduler : public tasks::scheduling, public tasks::tied_tasks {
   void run(void (*first)(void*), const void* argument, std::size_t argument_bytes);
   /// In a task: a fork took the slow path. WORDS are the closure's four, then the task_type as tobi_fork will call it.
   virtual void forked(std::uintptr_t sp, std::uint64_t* words) noexcept = 0;
+  /// In a task: it goes on at RANK, if it may move now and there is room. TIED: there alone. Perhaps in another process
+  /// when it returns.
+  virtual void go_to(int /*rank*/, bool /*tied*/) noexcept {}
   void show_awakened() noexcept override;
 
   /// The words of the fork path that the deque is to work on: the process's own, where forks push entries by

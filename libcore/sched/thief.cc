@@ -13,6 +13,8 @@ void thief::start(const worker_parts& parts, deque::deque& work, bool far) {
   net_ = parts.net;
   deque_ = &work;
   choice_ = parts.choice;
+  nodes_ = parts.nodes;
+  own_part_ = own_part(parts.oversubscribed);
   always_looks_ = parts.oversubscribed;
   // The count of those that look at other nodes is in the window of the node's first rank.
   const int rank = net_->rank();
@@ -26,9 +28,9 @@ void thief::start(const worker_parts& parts, deque::deque& work, bool far) {
 }
 
 // Which worker to try; -1: nobody.
-int thief::look() noexcept {
+int thief::look(bool near_alone) noexcept {
   if (trace::tracing != nullptr) trace::tracing->steal_begins(arch::now_ns());
-  const int victim = lookout_.next();
+  const int victim = lookout_.next(near_alone);
   if (victim >= 0) return victim;
   if (lookout_.saw_nothing_at() >= 0) ++counts_.steals_failed;
   if (trace::tracing != nullptr) trace::tracing->looked(lookout_.saw_nothing_at(), trace::tracer::now());
@@ -39,8 +41,13 @@ int thief::look() noexcept {
 trace::steal_result thief::steal(trace::stolen& got) {
   objects_.collect();
   if (choice_->none()) return trace::steal_result::empty;
-  const int victim = sleeps_ || always_looks_ ? look() : choice_->next();
+  const bool near_alone = own_part_.keeps_near(arch::now_ns);
+  const int victim = sleeps_ || always_looks_ ? look(near_alone) : choice_->next();
   if (victim < 0) return trace::steal_result::empty;
+  if (near_alone && is_far(victim)) {
+    lookout_.tried();
+    return trace::steal_result::empty;
+  }
   const std::uint64_t begin_ns = arch::now_ns();
   const std::uint64_t trips = net_->round_trips();
   got.image = &region_.incoming();
@@ -79,6 +86,9 @@ void thief::found_work(int victim) noexcept {
   sights_.tell(victim);
   still_.took();
 }
+
+void thief::part_begins() noexcept { own_part_.begins(arch::now_ns()); }
+void thief::part_ends() noexcept { own_part_.ends(arch::now_ns()); }
 
 void thief::count_phases(const trace::stolen& got) noexcept {
   for (std::size_t i = 0; i < steal_phases; ++i) counts_.steal_cycles[i] += got.cycles[i];

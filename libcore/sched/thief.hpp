@@ -11,6 +11,7 @@
 #include "libcore/deque/deque.hpp"
 #include "libcore/net/fabric.hpp"
 #include "libcore/sched/lookout.hpp"
+#include "libcore/sched/own_part.hpp"
 #include "libcore/sched/parts.hpp"
 #include "libcore/sched/sights.hpp"
 #include "libcore/sched/sleepers.hpp"
@@ -51,11 +52,16 @@ class thief {
     sleeps_ = true;
     return lookout_.nap_ns();
   }
+  /// The part of a loop that has its data here begins, or a part of such a loop ends.
+  void part_begins() noexcept;
+  void part_ends() noexcept;
+
   /// There is work again.
   void wakes() noexcept { sleeps_ = false; }
 
  private:
-  [[nodiscard]] int look() noexcept;
+  [[nodiscard]] int look(bool near_alone) noexcept;
+  [[nodiscard]] bool is_far(int rank) const noexcept { return (*nodes_)[rank] != (*nodes_)[net_->rank()]; }
   void found_work(int victim) noexcept;
 
   tasks::shared_objects& objects_;
@@ -68,7 +74,9 @@ class thief {
   net::fabric* net_ = nullptr;
   deque::deque* deque_ = nullptr;
   victims* choice_ = nullptr;
+  const base::per_rank<int>* nodes_ = nullptr;
   lookout lookout_;
+  own_part own_part_;
   bool always_looks_ = false;
   bool sleeps_ = false;  // between its attempts
 };

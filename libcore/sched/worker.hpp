@@ -63,6 +63,13 @@ class worker {
   void on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept;
   void on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noexcept;
   void poll() noexcept;
+  /// In a task: it goes on at RANK, or at a neighbour of RANK where that runs no tasks, if it can. TIED: there alone.
+  void go_to(int rank, bool tied);
+  /// A part of a loop that has its data here begins, or one ends.
+  void part_begins() noexcept { thief_.part_begins(); }
+  void part_ends() noexcept { thief_.part_ends(); }
+  /// Whether COUNT ranks from FIRST on, in turn, are of more nodes than one.
+  [[nodiscard]] bool on_many_nodes(int first, int count) const noexcept;
   /// The task that calls this is over, and nobody joins it through a fork: the root's end.
   [[noreturn]] void leave_dead() noexcept { tobi_leave(); }
   [[nodiscard]] tasks::task_results& results() noexcept { return results_; }
@@ -100,6 +107,7 @@ class worker {
 
  private:
   void make_deque(std::size_t nodes);
+  [[nodiscard]] int computing_near(int rank) noexcept;
 
   worker_parts parts_{};
   std::unique_ptr<deque::deque> deque_;
@@ -127,8 +135,8 @@ class worker {
   sights sights_;
   sleepers sleepers_;
   thief thief_{objects_, fences_, region_, sights_, still_, counts_, sleepers_};
-  presence presence_{thread_, fences_, poller_, sights_, thief_, sleepers_};
-  idler idler_{objects_, fences_, thief_, still_, presence_.ready(), sleepers_};
+  presence presence_{thread_, fences_, poller_, sights_, thief_, sleepers_, still_};
+  idler idler_{objects_, fences_, thief_, still_, presence_.ready(), presence_.arrived(), sleepers_};
   services services_{.net = nullptr,
                      .work = nullptr,
                      .parts = parts_,

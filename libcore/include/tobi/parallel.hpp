@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "tobi/detail/one_error.hpp"
+#include "tobi/placement.hpp"
 #include "tobi/task.hpp"
 
 namespace tobi {
@@ -46,6 +48,17 @@ std::tuple<element_of<F>, element_of<G>, element_of<Rest>...> invoke_all(const F
   } else {
     return std::tuple_cat(std::tuple<element_of<F>>(child.join()), others);
   }
+}
+
+/// How many indices [BEGIN, END) has, which is not empty.
+template <class Index>
+constexpr std::size_t distance(Index begin, Index end) noexcept {
+  return static_cast<std::size_t>(end) - static_cast<std::size_t>(begin);
+}
+/// The index N places behind BEGIN.
+template <class Index>
+constexpr Index advanced(Index begin, std::size_t n) noexcept {
+  return static_cast<Index>(static_cast<std::size_t>(begin) + n);
 }
 
 /// GRAIN is at least 1.
@@ -117,6 +130,29 @@ void parallel_for(Index begin, Index end, std::type_identity_t<Index> grain, Bod
   pieces::with_one_error([&] { pieces::for_halves<Index, std::decay_t<Body>>(begin, end, grain, body); });
 }
 
+/// The same, where AT says which worker begins what: see on(). With affinity::owner_computes GRAIN has no effect.
+template <class Index, class Body>
+void parallel_for(const placement& at, Index begin, Index end, std::type_identity_t<Index> grain, Body&& body) {
+  if (!at.at_owners()) {
+    parallel_for(begin, end, grain, std::forward<Body>(body));
+    return;
+  }
+  static_assert(std::is_integral_v<Index>, "tobi: parallel_for counts with an integer");
+  using Own = std::decay_t<Body>;
+  detail::check_closure<Own>();
+  if (!(begin < end)) return;
+  if (grain < 1) grain = Index{1};
+  const std::size_t n = pieces::distance(begin, end);
+  const Own& given = body;
+  pieces::with_one_error([&] {
+    pieces::at_homes(at, 0, at.parts(), [at, begin, grain, n, own = given](std::size_t piece) {
+      const Index from = pieces::advanced(begin, at.begin_of(piece, n));
+      const Index to = pieces::advanced(begin, at.begin_of(piece + 1, n));
+      if (from < to) pieces::for_halves<Index, Own>(from, to, at.alone() ? static_cast<Index>(to - from) : grain, own);
+    });
+  });
+}
+
 /// The same with two types of integers, as in parallel_for(0, v.size(), 1, body). The body gets their common type.
 /// Where one of them is signed and the other is not, it gets a signed one of 64 bits: a negative begin stays what it
 /// is, and so does a large end (below 2^63).
@@ -126,6 +162,15 @@ requires(!std::is_same_v<Begin, End>) void parallel_for(Begin begin, End end, Gr
   using Common = std::common_type_t<Begin, End>;
   using Index = std::conditional_t<std::is_signed_v<Begin> == std::is_signed_v<End>, Common, std::int64_t>;
   parallel_for(static_cast<Index>(begin), static_cast<Index>(end), static_cast<Index>(grain), body);
+}
+/// The same with both.
+template <class Begin, class End, class Grain, class Body>
+requires(!std::is_same_v<Begin, End>) void parallel_for(const placement& at, Begin begin, End end, Grain grain,
+                                                        Body&& body) {
+  static_assert(std::is_integral_v<Begin> && std::is_integral_v<End>, "tobi: parallel_for counts with integers");
+  using Common = std::common_type_t<Begin, End>;
+  using Index = std::conditional_t<std::is_signed_v<Begin> == std::is_signed_v<End>, Common, std::int64_t>;
+  parallel_for(at, static_cast<Index>(begin), static_cast<Index>(end), static_cast<Index>(grain), body);
 }
 
 /// Returns map(i), combined by COMBINE for each i of [begin, end), in tasks of at most GRAIN iterations. Returns
@@ -149,6 +194,35 @@ R parallel_reduce(Index begin, Index end, std::type_identity_t<Index> grain, con
   return pieces::with_one_error([&] {
     return pieces::reduce_halves<R, Index, std::decay_t<Map>, std::decay_t<Combine>>(begin, end, grain, identity, map,
                                                                                      combine);
+  });
+}
+/// The same, where AT says which worker begins what: see on().
+template <class Index, class R, class Map, class Combine>
+R parallel_reduce(const placement& at, Index begin, Index end, std::type_identity_t<Index> grain, const R& identity,
+                  Map&& map, Combine&& combine) {
+  if (!at.at_owners()) {
+    return parallel_reduce(begin, end, grain, identity, std::forward<Map>(map), std::forward<Combine>(combine));
+  }
+  static_assert(std::is_integral_v<Index>, "tobi: parallel_reduce counts with an integer");
+  using OwnMap = std::decay_t<Map>;
+  using OwnCombine = std::decay_t<Combine>;
+  detail::check_result<R>();
+  detail::check_closure<OwnMap>();
+  detail::check_closure<OwnCombine>();
+  if (!(begin < end)) return identity;
+  if (grain < 1) grain = Index{1};
+  const OwnMap& given_map = map;
+  const OwnCombine& given_combine = combine;
+  return pieces::with_one_error([&]() -> R {
+    const auto part = [at, begin, grain, identity, own_map = given_map, own = given_combine](std::size_t from,
+                                                                                             std::size_t to) {
+      const Index first = pieces::advanced(begin, from);
+      const Index last = pieces::advanced(begin, to);
+      return pieces::reduce_halves<R, Index, OwnMap, OwnCombine>(
+          first, last, at.alone() ? static_cast<Index>(last - first) : grain, identity, own_map, own);
+    };
+    const auto all = pieces::fold_at_homes<R>(at, pieces::distance(begin, end), part, given_combine);
+    return all ? *all : identity;
   });
 }
 

@@ -16,6 +16,7 @@
 #include "tobi/global_ref.hpp"
 #include "tobi/global_vector.hpp"
 #include "tobi/parallel.hpp"
+#include "tobi/placement.hpp"
 #include "tobi/runtime.hpp"
 #include "tobi/statistics.hpp"
 #include "tobi/task.hpp"

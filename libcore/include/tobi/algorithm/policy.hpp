@@ -32,6 +32,8 @@ struct execution_policy {
   std::size_t cutoff = 0;
   /// Bytes of each range that a leaf checks out at a time. 0 means 64 KiB. More than the cache can hold is reduced.
   std::size_t checkout_bytes = 0;
+  /// Where the tasks begin: of for_each, transform, fill, iota, copy, reduce, transform_reduce and count_if.
+  affinity where = affinity::automatic;
 };
 /// The default.
 inline constexpr execution_policy par{};
@@ -102,13 +104,32 @@ void sweep(const execution_policy& how, std::size_t begin, std::size_t end, Body
   }
 }
 
+/// Where the parts of an algorithm over the first SIZE elements of RANGES begin: as the first of them lies whose memory
+/// says something. What one leaf does begins nowhere else.
+template <access... How, class... T>
+placement home_of(const execution_policy& how, std::size_t size, const operand<How, T>&... ranges) {
+  const bool one_leaf = how.where == affinity::automatic && size <= cutoff_of<T...>(how);
+  placement chosen(global_span<char>(), affinity::none);
+  ((chosen.at_owners() || one_leaf || (chosen = placement(ranges.all.subspan(0, size), how.where), true)), ...);
+  return chosen;
+}
+
 /// sweep() over [0, size) in tasks: a whole algorithm. What BODY throws leaves it as task_error.
 template <class Body, access... How, class... T>
 void sweep_in_tasks(const execution_policy& how, std::size_t size, const Body& body, operand<How, T>... ranges) {
   with_one_error([&] {
-    in_tasks(0, size, cutoff_of<T...>(how), [=](std::size_t begin, std::size_t end) {
+    const auto leaf = [=](std::size_t begin, std::size_t end) {
       Body mine = body;
       sweep(how, begin, end, mine, ranges...);
+    };
+    const std::size_t cutoff = cutoff_of<T...>(how);
+    const placement at = home_of(how, size, ranges...);
+    if (!at.at_owners()) {
+      in_tasks(0, size, cutoff, leaf);
+      return;
+    }
+    at_homes(at, 0, at.parts(), [=](std::size_t piece) {
+      in_tasks(at.begin_of(piece, size), at.begin_of(piece + 1, size), at.alone() ? size : cutoff, leaf);
     });
   });
 }

@@ -48,6 +48,20 @@ R fold(const execution_policy& how, std::size_t begin, std::size_t end, const Ma
   return combine(left.join(), right);
 }
 
+/// fold() over [0, SIZE), which is not empty, with its parts where their data are.
+template <class R, class Map, class Combine, access... How, class... T>
+R fold_all(const execution_policy& how, std::size_t size, const Map& map, const Combine& combine,
+           operand<How, T>... ranges) {
+  const placement at = home_of(how, size, ranges...);
+  if (!at.at_owners()) return fold<R>(how, 0, size, map, combine, ranges...);
+  execution_policy own = how;
+  if (at.alone()) own.cutoff = size;
+  const auto part = [=](std::size_t begin, std::size_t end) {
+    return fold<R>(own, begin, end, map, combine, ranges...);
+  };
+  return *fold_at_homes<R>(at, size, part, combine);
+}
+
 }  // namespace pieces
 
 /// Returns combine(... combine(combine(INITIAL, map(a[0])), map(a[1])) ...), grouped otherwise. R is copied by its
@@ -59,7 +73,7 @@ R transform_reduce(const execution_policy& how, global_span<T> a, const R& initi
   if (a.empty()) return initial;
   return pieces::with_one_error([&]() -> R {
     std::decay_t<Combine> mine = combine;
-    return mine(initial, pieces::fold<R>(how, 0, a.size(), map, combine, pieces::input(a)));
+    return mine(initial, pieces::fold_all<R>(how, a.size(), map, combine, pieces::input(a)));
   });
 }
 /// The same with par.
@@ -76,7 +90,7 @@ R transform_reduce(const execution_policy& how, global_span<A> a, global_span<B>
   if (a.empty()) return initial;
   return pieces::with_one_error([&]() -> R {
     std::decay_t<Combine> mine = combine;
-    return mine(initial, pieces::fold<R>(how, 0, a.size(), map, combine, pieces::input(a), pieces::input(b)));
+    return mine(initial, pieces::fold_all<R>(how, a.size(), map, combine, pieces::input(a), pieces::input(b)));
   });
 }
 /// The same with par.

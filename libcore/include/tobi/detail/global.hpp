@@ -10,6 +10,37 @@
 
 namespace tobi::detail {
 
+/// How a range of global memory is dealt to the workers: pieces of equal size, in turn.
+struct home_layout {
+  std::uint64_t piece_bytes;  // as many as there are where one worker has all
+  std::uint64_t skipped;      // bytes of the first piece that come before the range
+  std::int32_t first;         // the rank that has the first piece
+  std::int32_t workers;       // among whom pieces are dealt
+
+  /// How many pieces a range of BYTES, at least 1, lies in.
+  [[nodiscard]] constexpr std::size_t pieces(std::size_t bytes) const noexcept {
+    return (skipped + bytes - 1) / piece_bytes + 1;
+  }
+  [[nodiscard]] constexpr int owner_of(std::size_t piece) const noexcept {
+    return static_cast<int>((static_cast<std::size_t>(first) + piece) % static_cast<std::size_t>(workers));
+  }
+  /// The first of COUNT elements of ELEMENT bytes that begins in PIECE, or behind it.
+  [[nodiscard]] constexpr std::size_t begin_of(std::size_t piece, std::size_t element,
+                                               std::size_t count) const noexcept {
+    if (piece == 0) return 0;
+    const std::size_t at = (piece * piece_bytes - skipped + element - 1) / element;
+    return at < count ? at : count;
+  }
+};
+
+/// VALUE * TO / OF, rounded to the nearest, for VALUE of at most OF. TO is often a number of blocks of elements, the last
+/// of which is not full: then this is the border of blocks that is meant.
+constexpr std::size_t scaled(std::size_t value, std::size_t to, std::size_t of) noexcept {
+  if (to == of) return value;
+  __extension__ using wide = unsigned __int128;
+  return static_cast<std::size_t>((static_cast<wide>(value) * to + of / 2) / of);
+}
+
 extern "C" {
 void tobi_checkout(const void* at, std::size_t bytes, std::uint32_t how);
 void tobi_checkout_nb(const void* at, std::size_t bytes, std::uint32_t how);
@@ -24,6 +55,8 @@ void* tobi_global_allocate_all(std::size_t bytes, std::size_t chunk);
 void tobi_global_free_all(void* at);
 /// What a loop over global memory may check out at a time, wherever it lies.
 std::size_t tobi_global_chunk_bytes();
+/// How the range lies, which has at least one byte. Ends the job where it is no global memory.
+home_layout tobi_global_layout(const void* at, std::size_t bytes);
 }
 
 /// What COUNT elements need. A product that no word holds (a negative count gives one) is more than there is.
@@ -48,6 +81,7 @@ inline void free(void* at, std::size_t) { ::operator delete(at); }
 inline void* allocate_all(std::size_t bytes, std::size_t) { return ::operator new(bytes); }
 inline void free_all(void* at) { ::operator delete(at); }
 inline std::size_t chunk_bytes() noexcept { return std::size_t{1} << 16; }
+inline detail::home_layout layout(const void*, std::size_t bytes) noexcept { return {bytes, 0, 0, 1}; }
 }  // namespace global_calls
 }  // namespace elided
 #else
@@ -66,6 +100,7 @@ inline void* allocate_all(std::size_t bytes, std::size_t chunk) {
 }
 inline void free_all(void* at) { detail::tobi_global_free_all(at); }
 inline std::size_t chunk_bytes() { return detail::tobi_global_chunk_bytes(); }
+inline detail::home_layout layout(const void* at, std::size_t bytes) { return detail::tobi_global_layout(at, bytes); }
 }  // namespace global_calls
 #endif
 }  // namespace tobi

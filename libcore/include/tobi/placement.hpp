@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where work runs: which worker owns a piece of global memory, and loops whose tasks begin there.
+//
+// A loop that is repeated over the same distributed memory (an iteration of a solver, a step of a simulation) is fastest
+// where each worker computes on what it owns. The algorithms on spans do so by themselves when their memory lies on
+// more nodes than one. Other loops are told by on():
+//
+//   tobi::parallel_for(tobi::on(x), 0, rows, 64, [=](int i) { ... });   // iteration i begins where its share of x lies
+//
+// Each worker gets its part as a task, and divides it further as usual, so that others can steal of it. The workers of
+// the same node do so at once, since they read its memory directly. A worker of another node does so when it has been
+// idle for as long as its own part took. With affinity::owner_computes nobody does.
+//
+// All of this is about speed: where a task runs never changes what it computes. A task stays where it is while an
+// exception is under way, and with TOBI_SCHED=child_full and child_rtc, whose tasks do not move.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+
+#include "tobi/checkout.hpp"
+#include "tobi/detail/global.hpp"
+#include "tobi/global_memory.hpp"
+#include "tobi/global_ptr.hpp"
+#include "tobi/task.hpp"
+
+namespace tobi {
+
+#ifndef TOBI_ELIDE
+namespace detail {
+extern "C" {
+/// The caller goes on at RANK, if it can. TIED: no other worker may take it before it has gone on there.
+void tobi_go_to(int rank, int tied);
+/// The part of a loop that has its data here begins, or one ends.
+void tobi_part_begins() noexcept;
+void tobi_part_ends() noexcept;
+/// This worker's rank.
+int tobi_here() noexcept;
+/// Whether COUNT ranks from FIRST on, in turn, are of more nodes than one.
+int tobi_on_many_nodes(int first, int count) noexcept;
+}
+}  // namespace detail
+#endif
+
+#ifdef TOBI_ELIDE
+inline namespace elided {
+#endif
+
+/// Where the tasks of a loop over global memory begin.
+enum class affinity : std::uint8_t {
+  /// As owner where the memory lies on more nodes than one, else as none.
+  automatic,
+  /// Where the caller is. The others steal, wherever their data are.
+  none,
+  /// Each worker's part begins there, and can be stolen.
+  owner,
+  /// Each worker's part is executed there, one iteration after the other.
+  owner_computes,
+};
+
+/// What the functions of this header are made of: not for users.
+namespace pieces {
+#ifdef TOBI_ELIDE
+inline void go_to(int, bool) noexcept {}
+inline void part_begins() noexcept {}
+inline void part_ends() noexcept {}
+inline int here() noexcept { return 0; }
+inline bool on_many_nodes(int, int) noexcept { return false; }
+#else
+inline void go_to(int rank, bool tied) { detail::tobi_go_to(rank, tied ? 1 : 0); }
+inline void part_begins() noexcept { detail::tobi_part_begins(); }
+inline void part_ends() noexcept { detail::tobi_part_ends(); }
+inline int here() noexcept { return detail::tobi_here(); }
+inline bool on_many_nodes(int first, int count) noexcept { return detail::tobi_on_many_nodes(first, count) != 0; }
+#endif
+}  // namespace pieces
+
+/// The caller's task goes on at worker RANK, as soon as that has nothing else to run; what it has spawned and not
+/// joined stays. It is a hint: the task stays where it is, or is taken by another worker, where the top of this header
+/// says so, where RANK already has several such tasks to begin, and where it computes and others are idle. A rank that
+/// there is not ends the job. Holds no checkout.
+/// @code
+/// const bool moved = tobi::run([last = rt.size() - 1] {
+///   auto there = tobi::spawn([=] { tobi::migrate_to(last); });  // goes on at the last worker, and ends there
+///   there.join();
+///   return true;
+/// });
+/// if (rt.rank() == 0) std::printf("%d\n", moved);  // prints 1
+/// @endcode
+inline void migrate_to(int rank) { pieces::go_to(rank, false); }
+
+/// Returns the rank of the worker in whose memory the object begins that AT points to. Ends the job where AT is no
+/// global memory. Does not migrate the caller. Code outside of tasks may call it, too.
+template <class T>
+[[nodiscard]] int owner(global_ptr<T> at) {
+  return global_calls::layout(at.raw(), sizeof(T)).first;
+}
+
+/// A part of a span that one worker owns.
+template <class T>
+struct segment {
+  /// The rank of the worker.
+  int owner;
+  /// Its elements.
+  global_span<T> part;
+};
+
+/// The parts of a span, in order. An element belongs where it begins.
+template <class T>
+class segments_of {
+ public:
+  /// Made by segments().
+  explicit segments_of(global_span<T> all) : all_(all) {
+    if (!all.empty()) where_ = global_calls::layout(all.data().raw(), detail::bytes_of<T>(all.size()));
+  }
+  /// How many there are.
+  [[nodiscard]] std::size_t size() const noexcept {
+    return all_.empty() ? 0 : where_.pieces(detail::bytes_of<T>(all_.size()));
+  }
+  /// Returns segment I, which is empty where no element begins in that piece of memory.
+  [[nodiscard]] segment<T> operator[](std::size_t i) const noexcept {
+    const std::size_t from = where_.begin_of(i, sizeof(T), all_.size());
+    return {where_.owner_of(i), all_.subspan(from, where_.begin_of(i + 1, sizeof(T), all_.size()) - from)};
+  }
+
+  /// Goes over the segments.
+  class iterator {
+   public:
+    using value_type = segment<T>;
+    using difference_type = std::ptrdiff_t;
+    using iterator_category = std::input_iterator_tag;
+    iterator() = default;
+    iterator(const segments_of* of, std::size_t at) noexcept : of_(of), at_(at) {}
+    segment<T> operator*() const noexcept { return (*of_)[at_]; }
+    iterator& operator++() noexcept {
+      ++at_;
+      return *this;
+    }
+    iterator operator++(int) noexcept { return {of_, at_++}; }
+    friend bool operator==(const iterator& a, const iterator& b) noexcept { return a.at_ == b.at_; }
+
+   private:
+    const segments_of* of_ = nullptr;
+    std::size_t at_ = 0;
+  };
+  [[nodiscard]] iterator begin() const noexcept { return {this, 0}; }
+  [[nodiscard]] iterator end() const noexcept { return {this, size()}; }
+
+ private:
+  global_span<T> all_;
+  detail::home_layout where_{};
+};
+
+/// Returns the parts of ALL by owner: one per worker with block(), many with block_cyclic(), one for what a single
+/// worker has allocated. Ends the job where ALL is no global memory. Does not migrate the caller.
+template <class T>
+[[nodiscard]] segments_of<T> segments(global_span<T> all) {
+  return segments_of<T>(all);
+}
+
+/// Returns the first part of ALL that this worker owns, which with block() is all that it owns; empty where it owns
+/// none. In main each worker fills its own so, without a message:
+/// @code
+/// const auto a = tobi::allocate_all<int>(100000);
+/// const auto mine = tobi::local_part(a);
+/// for (int& x : tobi::checkout(mine, tobi::mode::write)) x = 3;
+/// rt.barrier();
+/// const long sum = tobi::run([=] { return tobi::reduce(a, 0L); });
+/// if (rt.rank() == 0) std::printf("%ld\n", sum);  // prints 300000
+/// @endcode
+template <class T>
+[[nodiscard]] global_span<T> local_part(global_span<T> all) {
+  const int rank = pieces::here();
+  for (const segment<T> s : segments(all)) {
+    if (s.owner == rank) return s.part;
+  }
+  return {};
+}
+
+/// Says for a loop where its iterations begin: see on().
+class placement {
+ public:
+  /// Made by on(), and by the algorithms.
+  template <class T>
+  placement(global_span<T> data, affinity how) : count_(data.size()), element_(sizeof(T)), how_(how) {
+    if (count_ == 0 || how == affinity::none) {
+      how_ = affinity::none;
+      return;
+    }
+    where_ = global_calls::layout(data.data().raw(), detail::bytes_of<T>(count_));
+    pieces_ = where_.pieces(detail::bytes_of<T>(count_));
+    parts_ = std::min(pieces_, static_cast<std::size_t>(where_.workers));
+    if (how == affinity::automatic) {
+      how_ = pieces::on_many_nodes(where_.first, static_cast<int>(parts_)) ? affinity::owner : affinity::none;
+    }
+  }
+
+  /// Whether the loop begins at the owners of its data at all.
+  [[nodiscard]] bool at_owners() const noexcept { return how_ != affinity::none; }
+  /// Whether each part is executed where it begins.
+  [[nodiscard]] bool alone() const noexcept { return how_ == affinity::owner_computes; }
+  /// How many pieces of memory the data lie in.
+  [[nodiscard]] std::size_t size() const noexcept { return pieces_; }
+  /// How many workers have some. Worker number P of them has the pieces p, p + parts() and so on.
+  [[nodiscard]] std::size_t parts() const noexcept { return parts_; }
+  /// Returns the rank of the worker that has PIECE.
+  [[nodiscard]] int owner_of(std::size_t piece) const noexcept { return where_.owner_of(piece); }
+  /// Returns the first of ITERATIONS that PIECE has, or of the next one that has any.
+  [[nodiscard]] std::size_t begin_of(std::size_t piece, std::size_t iterations) const noexcept {
+    if (piece >= pieces_) return iterations;
+    return detail::scaled(where_.begin_of(piece, element_, count_), iterations, count_);
+  }
+
+ private:
+  detail::home_layout where_{};
+  std::size_t count_;
+  std::size_t element_;
+  std::size_t pieces_ = 0;
+  std::size_t parts_ = 0;
+  affinity how_;
+};
+
+/// For parallel_for and parallel_reduce: iteration i of n begins where element i * DATA.size() / n of DATA lies, so the
+/// iterations may be elements, or blocks of equally many.
+/// @code
+/// const auto x = tobi::allocate_all<double>(100000);
+/// const double sum = tobi::run([=] {
+///   tobi::parallel_for(tobi::on(x), 0, 100, 1, [=](int block) {
+///     for (double& e : tobi::checkout(x.subspan(block * 1000, 1000), tobi::mode::write)) e = 0.5;
+///   });
+///   return tobi::reduce(x);
+/// });
+/// if (rt.rank() == 0) std::printf("%.0f\n", sum);  // prints 50000
+/// @endcode
+template <class T>
+[[nodiscard]] placement on(global_span<T> data, affinity how = affinity::owner) {
+  return {data, how};
+}
+
+namespace pieces {
+
+/// leaf(piece) for the pieces of the parts [LO, HI), each begun by its owner. What begins elsewhere goes there first and
+/// is divided there, so the depth is the logarithm of the number of parts.
+template <class Leaf>
+void at_homes(const placement& at, std::size_t lo, std::size_t hi, const Leaf& leaf) {
+  if (hi - lo > 1) {
+    const std::size_t middle = lo + (hi - lo) / 2;
+    auto right = spawn([=] {
+      go_to(at.owner_of(middle), at.alone());
+      at_homes(at, middle, hi, leaf);
+    });
+    at_homes(at, lo, middle, leaf);
+    right.join();
+    return;
+  }
+  go_to(at.owner_of(lo), at.alone());
+  part_begins();
+  Leaf mine = leaf;
+  for (std::size_t piece = lo; piece < at.size(); piece += at.parts()) mine(piece);
+  part_ends();
+}
+
+/// The results of fold(first, last) for the N iterations, piece by piece, combined in their order. Nothing where N is 0.
+template <class R, class Fold, class Combine>
+std::optional<R> fold_homes(const placement& at, std::size_t lo, std::size_t hi, std::size_t n, const Fold& fold,
+                            const Combine& combine) {
+  if (hi - lo > 1) {
+    const std::size_t middle = lo + (hi - lo) / 2;
+    auto right = spawn([=] {
+      go_to(at.owner_of(middle), at.alone());
+      return fold_homes<R>(at, middle, hi, n, fold, combine);
+    });
+    const std::optional<R> first = fold_homes<R>(at, lo, middle, n, fold, combine);
+    const std::optional<R> second = right.join();
+    if (!first || !second) return first ? first : second;
+    Combine mine = combine;
+    return mine(*first, *second);
+  }
+  go_to(at.owner_of(lo), at.alone());
+  const std::size_t begin = at.begin_of(lo, n);
+  const std::size_t end = at.begin_of(lo + 1, n);
+  if (begin == end) return {};
+  part_begins();
+  Fold mine = fold;
+  const std::optional<R> value(mine(begin, end));
+  part_ends();
+  return value;
+}
+
+/// The same, where workers have several pieces each: their results meet in global memory.
+template <class R, class Fold, class Combine>
+std::optional<R> fold_cyclic_homes(const placement& at, std::size_t n, const Fold& fold, const Combine& combine) {
+  const global_span<std::optional<R>> results(allocate_global<std::optional<R>>(at.size()), at.size());
+  at_homes(at, 0, at.parts(), [=](std::size_t piece) {
+    Fold mine = fold;
+    const std::size_t begin = at.begin_of(piece, n);
+    const std::size_t end = at.begin_of(piece + 1, n);
+    store(&results[piece], begin == end ? std::optional<R>() : std::optional<R>(mine(begin, end)));
+  });
+  std::optional<R> all;
+  Combine mine = combine;
+  for (std::size_t piece = 0; piece < at.size(); ++piece) {
+    const std::optional<R> next = load(&results[piece]);
+    if (!next) continue;
+    const std::optional<R> before = all;
+    all.reset();
+    all.emplace(before ? mine(*before, *next) : *next);
+  }
+  free_global(results.data(), results.size());
+  return all;
+}
+
+/// Whether a reduction to an R can have its parts' results in global memory.
+template <class R>
+inline constexpr bool keeps_results = alignof(std::optional<R>) <= 16;
+
+/// One of both, as the pieces of AT lie.
+template <class R, class Fold, class Combine>
+std::optional<R> fold_at_homes(const placement& at, std::size_t n, const Fold& fold, const Combine& combine) {
+  if constexpr (keeps_results<R>) {
+    if (at.size() > at.parts()) return fold_cyclic_homes<R>(at, n, fold, combine);
+  }
+  return fold_homes<R>(at, 0, at.parts(), n, fold, combine);
+}
+
+}  // namespace pieces
+
+#ifdef TOBI_ELIDE
+}  // namespace elided
+#endif
+}  // namespace tobi

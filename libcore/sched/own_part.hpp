@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a worker that has ended its part of a loop keeps from the parts of other nodes.
+//
+// A loop over distributed memory begins each part where its data are (tobi/placement.hpp). A worker that ends early
+// could go and take what is left elsewhere. Its data would come along, and the next loop over the same data would find
+// the same. So it waits for others of its own node, whose memory it reads directly, and goes to another node only when
+// it has been idle for as long as its own part took. By then the parts are so unequal that moving one pays, whatever it
+// costs: the wait is at most what was computed, as in the problem of renting or buying skis, whose best rule loses a
+// factor of two at most.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tobi::sched {
+
+class own_part {
+ public:
+  /// SHARES_CORE: with other workers.
+  explicit own_part(bool shares_core = false) noexcept : least_ns_(shares_core ? time_slice_ns : usual_ns) {}
+
+  void begins(std::uint64_t now_ns) noexcept { began_ns_ = now_ns; }
+  /// A part ends here, which may be another one than that which began here.
+  void ends(std::uint64_t now_ns) noexcept {
+    if (began_ns_ != 0) until_ns_ = now_ns + std::max(now_ns - began_ns_, least_ns_);
+  }
+  /// NOW() is asked only where it matters.
+  template <class Now>
+  [[nodiscard]] bool keeps_near(Now now) noexcept {
+    if (until_ns_ == 0) return false;
+    if (now() < until_ns_) return true;
+    until_ns_ = 0;
+    return false;
+  }
+
+ private:
+  // The parts of a loop begin at different times, since the news of it needs a while. And where workers share a core,
+  // one that seems late may just have had none.
+  static constexpr std::uint64_t usual_ns = 200'000;
+  static constexpr std::uint64_t time_slice_ns = 4'000'000;
+
+  std::uint64_t least_ns_;
+  std::uint64_t began_ns_ = 0;
+  std::uint64_t until_ns_ = 0;
+};
+
+}  // namespace tobi::sched

@@ -105,7 +105,8 @@ detail::home_layout memory::layout_of(std::uintptr_t at, std::size_t bytes) {
   const bool is_global = offset < all && bytes <= all - offset;
   const home_run run = is_global ? where.find(offset) : home_run{};
   if (run.rank < 0 || where.find(offset + bytes - 1).rank < 0) {
-    base::fatal("the owner of " + said_bytes(bytes) + " was asked that are not global, or were freed.",
+    base::fatal("the owner of " + said_bytes(bytes) + " was asked " +
+                    (is_global ? "that were freed, or never allocated." : "that are not global memory."),
                 base::exit_usage);
   }
   return {run.bytes, offset - run.begin, run.rank, parts_.size};

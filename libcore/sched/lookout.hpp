@@ -51,7 +51,7 @@ class lookout {
 
   /// Which worker to try now; -1: nobody. When that is over tried() is to be called. May look at another node, unless
   /// NEAR_ALONE: a round trip.
-  [[nodiscard]] int next(bool near_alone) noexcept {
+  [[nodiscard]] int next(bool near_alone = false) noexcept {
     int busy = -1;
     int by_fabric = -1;
     idle_ = 1;

@@ -16,8 +16,9 @@ namespace tobi::sched {
 
 class own_part {
  public:
-  /// SHARES_CORE: with other workers.
-  explicit own_part(bool shares_core = false) noexcept : least_ns_(shares_core ? time_slice_ns : usual_ns) {}
+  /// SHARES_CORE: with other workers. POLLED: what comes from others waits until this worker, or another one, looks.
+  explicit own_part(bool shares_core = false, bool polled = false) noexcept
+      : least_ns_(shares_core ? time_slice_ns : polled ? polled_ns : usual_ns) {}
 
   void begins(std::uint64_t now_ns) noexcept { began_ns_ = now_ns; }
   /// A part ends here, which may be another one than that which began here.
@@ -34,9 +35,10 @@ class own_part {
   }
 
  private:
-  // The parts of a loop begin at different times, since the news of it needs a while. And where workers share a core,
-  // one that seems late may just have had none.
+  // The parts of a loop begin at different times, since the news of it needs a while: some ten messages, all told. And
+  // where workers share a core, one that seems late may just have had none.
   static constexpr std::uint64_t usual_ns = 200'000;
+  static constexpr std::uint64_t polled_ns = 2'000'000;
   static constexpr std::uint64_t time_slice_ns = 4'000'000;
 
   std::uint64_t least_ns_;

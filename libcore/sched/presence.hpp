@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What others see of this worker, and what it does for them: whether it runs a task, the suspended tasks that are
-// ready, those that were sent here, what thieves have asked for, and its attendant, which does all of that while the worker computes.
+// ready, those that were sent here, what thieves have asked for, and its attendant, which does all of that while the
+// worker computes.
 #pragma once
 
 #include <cstdint>

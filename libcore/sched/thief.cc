@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "arch/clock.hpp"
+#include "libcore/task/poller.hpp"
 #include "libcore/trace/trace.hpp"
 
 namespace tobi::sched {
@@ -14,7 +15,7 @@ void thief::start(const worker_parts& parts, deque::deque& work, bool far) {
   deque_ = &work;
   choice_ = parts.choice;
   nodes_ = parts.nodes;
-  own_part_ = own_part(parts.oversubscribed);
+  own_part_ = own_part(parts.oversubscribed, tasks::poller::must_poll(net_->transport().caps()));
   always_looks_ = parts.oversubscribed;
   // The count of those that look at other nodes is in the window of the node's first rank.
   const int rank = net_->rank();

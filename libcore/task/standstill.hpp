@@ -13,9 +13,11 @@
 // how often, while still, it has looked for something to run and found nothing.
 //   S1  A still worker has an empty region, no ready context, nothing shown, and all of its operations are complete at
 //       their targets: it can neither run nor give away anything, and nothing that it completed is on its way. `given`
-//       is therefore exact while it is still. It counts claims, so it counts before the thief knows.
+//       is therefore exact while it is still. It counts claims, so it counts before the thief knows. A task that a
+//       worker has sent to another one counts as given when it lies there, before the sender is still.
 //   S2  A thief leaves stillness (`state`) before it counts what it took (`received`), and only then runs it. So does
-//       one that finds a task of its own that can go on.
+//       one that finds a task of its own that can go on, and one that takes what was sent to it, as if it had stolen
+//       that.
 //   S3  All of these words only grow. Three rounds read the same words, each round wholly after the one before. Where
 //       the readings of a word are equal it had that value at each moment between them, also when the words of one
 //       remote read come from different moments. So from the moment T between the first two rounds to the end of the

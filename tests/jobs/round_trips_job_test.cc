@@ -155,6 +155,27 @@ TEST_P(trips_over, a_join_that_must_wait_is_a_look_and_a_compare_and_swap) {
   });
 }
 
+// The parent goes on behind what sending its child has cost. The other worker runs a leaf until then.
+TEST_P(trips_over, a_task_is_sent_by_one_compare_and_swap) {
+  constexpr std::uint64_t expected = 1;
+  expect_zero(2, [=](tobi::runtime&) {
+    const std::uint64_t counted = tobi::run([] {
+      return elsewhere([](auto promise) {
+        auto sent = tobi::spawn([other = 1 - rank()] {
+          mark();
+          tobi::migrate_to(other);
+        });
+        const std::uint64_t needed = since_mark();
+        shared()->step = 9;
+        sent.join();
+        promise.set(needed);
+        return promise.get_future().join();
+      });
+    });
+    return counted == expected ? 0 : static_cast<int>(100 + counted);
+  });
+}
+
 // A future's task is forked here, and the root is taken by a second worker, which stays busy with it while a task of
 // its waits for the future. So it is a third worker that takes the future's task, and ends it: far from its record, and
 // from the image of who waits. That one goes on where the future's task has ended. Who takes what is the thieves'

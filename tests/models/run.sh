@@ -87,6 +87,10 @@ defines="-DCOMPLETIONS=0 -DLOOKS=0"
 later expect_wrong standstill-one-round "$m/standstill.pml" 's/read_all(sum2, diff2, ok);/sum2 = sum1; diff2 = diff1;/'
 later expect_wrong standstill-without-counters "$m/standstill.pml" 's/sum1 == sum2 \&\& diff2 == 0/sum1 == sum2/'
 later expect_wrong standstill-counts-before-it-leaves "$m/standstill.pml" 's/:: state\[me\] % 2 == 0 -> state\[me\]++/:: false -> skip/'
+defines="-DSENDS=2 -DCLAIMS=0 -DCOMPLETIONS=0 -DLOOKS=0"
+later expect_right standstill-sends "$m/standstill.pml"
+later expect_wrong standstill-forgets-what-it-sent "$m/standstill.pml" 's/^       claims\[me\]++$/       skip/'
+later expect_wrong standstill-runs-what-it-was-sent-before-it-leaves "$m/standstill.pml" 's/:: state\[me\] % 2 == 0 -> state\[me\]++/:: false -> skip/'
 defines=-DCLAIMS=0
 later expect_right standstill-looks "$m/standstill.pml"
 later expect_wrong standstill-one-look "$m/standstill.pml" 's/before\[r\] + LOOKS/before[r] + 1/'

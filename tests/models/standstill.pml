@@ -8,6 +8,9 @@
  * A unit that ends may complete a record that a task of the other worker waits for; that worker sees it at its next look. A still
  * worker counts each look that found nothing, in a later step. The rounds read the words of a worker one at a time, in either order.
  *
+ * A unit may also be sent (libcore/deque/arrivals.hpp): it lies at the other worker at once, and the sender counts it in a later step,
+ * as given. A worker takes what lies there, and counts it as received.
+ *
  * Steals and looks are explored apart (tests/models/run.sh): together they are too many states.
  *
  * Proved: when the rounds agree, nobody has work, none is on its way, and no task can go on.
@@ -22,6 +25,9 @@
 #ifndef COMPLETIONS
 #define COMPLETIONS 1
 #endif
+#ifndef SENDS
+#define SENDS 0
+#endif
 #ifndef LOOKS
 #define LOOKS 2      /* that the third round asks for */
 #endif
@@ -31,6 +37,8 @@ byte claims[WORKERS];        /* what thieves took from this worker: part of the 
 byte given[WORKERS];         /* the same, as the worker tells it when it becomes still */
 byte received[WORKERS];
 byte state[WORKERS] = 1;     /* even: still */
+byte inbox[WORKERS];         /* units that were sent here */
+byte sends;                  /* of them, in all */
 byte ready[WORKERS];         /* records that are done, and whose tasks wait at this worker */
 byte completed;              /* of them, in all */
 byte passes[WORKERS];
@@ -68,6 +76,21 @@ proctype worker(byte me) {
   /* none can: the look, and later its count */
   :: work[me] == 0 && state[me] % 2 == 0 && ready[me] == 0 && !looked[me] && passes[me] < LOOKS + 1 -> looked[me] = 1
   :: looked[me] -> atomic { looked[me] = 0; passes[me]++ }
+#endif
+#if SENDS
+  /* sends a unit */
+  :: work[me] > 0 && sends < SENDS ->
+       atomic { victim_of(me, v); work[me]--; inbox[v]++; sends++; v = 0 };
+       claims[me]++
+  /* takes one, at work or idle */
+  :: inbox[me] > 0 ->
+       atomic { inbox[me]--; flying++ };
+       if
+       :: state[me] % 2 == 0 -> state[me]++
+       :: else -> skip
+       fi;
+       received[me]++;
+       atomic { flying--; work[me]++ }
 #endif
   /* idle: becomes still */
   :: work[me] == 0 && state[me] % 2 == 1 && state[me] < 4 ->
@@ -156,7 +179,7 @@ proctype watcher() {
                         assert(flying == 0);
                         i = 0;
                         do
-                        :: i < WORKERS -> assert(work[i] == 0 && ready[i] == 0); i++
+                        :: i < WORKERS -> assert(work[i] == 0 && ready[i] == 0 && inbox[i] == 0); i++
                         :: else -> break
                         od
                       }

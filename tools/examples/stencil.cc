@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkouts: heat spreads over a square plate, of which each point becomes the mean of its four neighbours. A task
-// computes a band of rows. It checks out the rows that it reads, one more on each side, and the rows that it writes.
+// computes a band of rows, and begins where these rows are: on() says so. It checks out the rows that it reads, one
+// more on each side, and the rows that it writes.
 #include <cstdio>
 #include <tobi/tobi.hpp>
 #include <utility>
@@ -13,7 +14,7 @@ using plate = tobi::global_span<double>;
 
 // The left edge is hot and stays so, the other edges are cold.
 void fill(plate p) {
-  tobi::parallel_for(std::size_t{0}, side, rows_of_a_task, [=](std::size_t row) {
+  tobi::parallel_for(tobi::on(p), std::size_t{0}, side, rows_of_a_task, [=](std::size_t row) {
     const auto points = tobi::checkout(p.subspan(row * side, side), tobi::mode::write);
     for (std::size_t i = 0; i < side; ++i) points[i] = i == 0 ? 100.0 : 0.0;
   });
@@ -21,7 +22,7 @@ void fill(plate p) {
 
 void step(plate from, plate to) {
   constexpr std::size_t bands = side / rows_of_a_task;
-  tobi::parallel_for(std::size_t{0}, bands, std::size_t{1}, [=](std::size_t band) {
+  tobi::parallel_for(tobi::on(to), std::size_t{0}, bands, std::size_t{1}, [=](std::size_t band) {
     const std::size_t begin = band == 0 ? 1 : band * rows_of_a_task;
     const std::size_t end = band + 1 == bands ? side - 1 : (band + 1) * rows_of_a_task;
     // Both checkouts end with this task: it forks and joins nothing.

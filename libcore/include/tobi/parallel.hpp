@@ -61,30 +61,39 @@ constexpr Index advanced(Index begin, std::size_t n) noexcept {
   return static_cast<Index>(static_cast<std::size_t>(begin) + n);
 }
 
+template <class Index, class Body>
+void for_each_index(Index begin, Index end, const Body& body) {
+  Body mine = body;
+  for (Index i = begin; i < end; ++i) mine(i);
+}
 /// GRAIN is at least 1.
 template <class Index, class Body>
 void for_halves(Index begin, Index end, Index grain, const Body& body) {
-  if (end - begin <= grain) {
-    Body mine = body;
-    for (Index i = begin; i < end; ++i) mine(i);
+  if (distance(begin, end) <= static_cast<std::size_t>(grain)) {
+    for_each_index(begin, end, body);
     return;
   }
-  const Index middle = static_cast<Index>(begin + (end - begin) / 2);
+  const Index middle = advanced(begin, distance(begin, end) / 2);
   auto left = spawn([=] { for_halves(begin, middle, grain, body); });
   for_halves(middle, end, grain, body);
   left.join();
 }
 
 template <class R, class Index, class Map, class Combine>
-R reduce_halves(Index begin, Index end, Index grain, const R& identity, const Map& map, const Combine& combine) {
+R reduce_each(Index begin, Index end, const R& identity, const Map& map, const Combine& combine) {
   Combine mine = combine;
-  if (end - begin <= grain) {
-    Map mapped = map;
-    R value = identity;
-    for (Index i = begin; i < end; ++i) value = mine(value, mapped(i));
-    return value;
+  Map mapped = map;
+  R value = identity;
+  for (Index i = begin; i < end; ++i) value = mine(value, mapped(i));
+  return value;
+}
+template <class R, class Index, class Map, class Combine>
+R reduce_halves(Index begin, Index end, Index grain, const R& identity, const Map& map, const Combine& combine) {
+  if (distance(begin, end) <= static_cast<std::size_t>(grain)) {
+    return reduce_each<R>(begin, end, identity, map, combine);
   }
-  const Index middle = static_cast<Index>(begin + (end - begin) / 2);
+  Combine mine = combine;
+  const Index middle = advanced(begin, distance(begin, end) / 2);
   auto left = spawn([=] { return reduce_halves<R>(begin, middle, grain, identity, map, combine); });
   const R right = reduce_halves<R>(middle, end, grain, identity, map, combine);
   return mine(left.join(), right);
@@ -148,7 +157,11 @@ void parallel_for(const placement& at, Index begin, Index end, std::type_identit
     pieces::at_homes(at, 0, at.parts(), [at, begin, grain, n, own = given](std::size_t piece) {
       const Index from = pieces::advanced(begin, at.begin_of(piece, n));
       const Index to = pieces::advanced(begin, at.begin_of(piece + 1, n));
-      if (from < to) pieces::for_halves<Index, Own>(from, to, at.alone() ? static_cast<Index>(to - from) : grain, own);
+      if (at.alone()) {
+        pieces::for_each_index(from, to, own);
+      } else if (from < to) {
+        pieces::for_halves(from, to, grain, own);
+      }
     });
   });
 }
@@ -218,8 +231,8 @@ R parallel_reduce(const placement& at, Index begin, Index end, std::type_identit
                                                                                              std::size_t to) {
       const Index first = pieces::advanced(begin, from);
       const Index last = pieces::advanced(begin, to);
-      return pieces::reduce_halves<R, Index, OwnMap, OwnCombine>(
-          first, last, at.alone() ? static_cast<Index>(last - first) : grain, identity, own_map, own);
+      return at.alone() ? pieces::reduce_each<R>(first, last, identity, own_map, own)
+                        : pieces::reduce_halves<R>(first, last, grain, identity, own_map, own);
     };
     const auto all = pieces::fold_at_homes<R>(at, pieces::distance(begin, end), part, given_combine);
     return all ? *all : identity;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where work runs: which worker owns a piece of global memory, and loops whose tasks begin there.
 //
-// A loop that is repeated over the same distributed memory (an iteration of a solver, a step of a simulation) is fastest
-// where each worker computes on what it owns. The algorithms on spans do so by themselves when their memory lies on
-// more nodes than one. Other loops are told by on():
+// A loop that is repeated over the same distributed memory (an iteration of a solver, a step of a simulation) is
+// fastest where each worker computes on what it owns. The algorithms on spans do so by themselves when their memory
+// lies on more nodes than one. Other loops are told by on():
 //
 //   tobi::parallel_for(tobi::on(x), 0, rows, 64, [=](int i) { ... });   // iteration i begins where its share of x lies
 //
@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <type_traits>
 
 #include "tobi/checkout.hpp"
 #include "tobi/detail/global.hpp"
@@ -242,8 +243,8 @@ template <class T>
 
 namespace pieces {
 
-/// leaf(piece) for the pieces of the parts [LO, HI), each begun by its owner. What begins elsewhere goes there first and
-/// is divided there, so the depth is the logarithm of the number of parts.
+/// leaf(piece) for the pieces of the parts [LO, HI), each begun by its owner. What begins elsewhere goes there first
+/// and is divided there, so the depth is the logarithm of the number of parts.
 template <class Leaf>
 void at_homes(const placement& at, std::size_t lo, std::size_t hi, const Leaf& leaf) {
   if (hi - lo > 1) {
@@ -263,7 +264,8 @@ void at_homes(const placement& at, std::size_t lo, std::size_t hi, const Leaf& l
   part_ends();
 }
 
-/// The results of fold(first, last) for the N iterations, piece by piece, combined in their order. Nothing where N is 0.
+/// The results of fold(first, last) for the N iterations, piece by piece, combined in their order. Nothing where N
+/// is 0.
 template <class R, class Fold, class Combine>
 std::optional<R> fold_homes(const placement& at, std::size_t lo, std::size_t hi, std::size_t n, const Fold& fold,
                             const Combine& combine) {
@@ -276,7 +278,7 @@ std::optional<R> fold_homes(const placement& at, std::size_t lo, std::size_t hi,
     const std::optional<R> first = fold_homes<R>(at, lo, middle, n, fold, combine);
     const std::optional<R> second = right.join();
     if (!first || !second) return first ? first : second;
-    Combine mine = combine;
+    std::decay_t<Combine> mine = combine;
     return mine(*first, *second);
   }
   go_to(at.owner_of(lo), at.alone());
@@ -301,7 +303,7 @@ std::optional<R> fold_cyclic_homes(const placement& at, std::size_t n, const Fol
     store(&results[piece], begin == end ? std::optional<R>() : std::optional<R>(mine(begin, end)));
   });
   std::optional<R> all;
-  Combine mine = combine;
+  std::decay_t<Combine> mine = combine;
   for (std::size_t piece = 0; piece < at.size(); ++piece) {
     const std::optional<R> next = load(&results[piece]);
     if (!next) continue;

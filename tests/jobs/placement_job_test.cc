@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+// lane: sleeps, 20 s
+// Where work runs: owners of global memory, tasks that go to a worker, and loops whose parts begin at the owners of
+// their data. What they compute is right wherever they run; and where it is certain, they run where they should.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/jobs/in_job.hpp"
+#include "tests/jobs/mistakes.hpp"
+
+namespace {
+
+using tobi::affinity;
+using setting = std::pair<const char*, const char*>;
+
+struct way {
+  const char* name;
+  int workers;
+  bool moves;  // tasks do
+  std::vector<setting> env;
+};
+
+const setting tcp{"TOBI_TRANSPORT", "ofi"}, sim{"TOBI_TRANSPORT", "sim"}, block{"TOBI_BLOCK_SIZE", "4K"},
+    cache{"TOBI_CACHE_SIZE", "1M"};
+
+const char* const trace_file = "placement.trace";
+
+std::vector<way> ways() {
+  return {
+      {"shm", 3, true, {block, cache}},
+      {"one", 1, true, {block, cache}},
+      {"sim", 5, true, {sim, {"TOBI_NODES", "5"}, block, cache}},
+      {"sim_without_chains", 4, true, {sim, {"TOBI_SIM", "nochain,depth1"}, {"TOBI_NODES", "2"}, block, cache}},
+      {"tcp", 4, true, {tcp, {"TOBI_NODES", "2"}, block, cache}},
+      {"the", 4, true, {sim, {"TOBI_NODES", "2"}, {"TOBI_DEQUE", "the"}, block, cache}},
+      {"stalling", 4, true, {sim, {"TOBI_NODES", "2"}, {"TOBI_SCHED", "continuation_stalling"}, block, cache}},
+      {"child_full", 4, false, {sim, {"TOBI_NODES", "2"}, {"TOBI_SCHED", "child_full"}, block, cache}},
+      {"child_rtc", 4, false, {sim, {"TOBI_NODES", "2"}, {"TOBI_SCHED", "child_rtc"}, block, cache}},
+      {"debug",
+       4,
+       true,
+       {sim, {"TOBI_NODES", "2"}, {"TOBI_DEBUG_MIGRATE", "1"}, {"TOBI_DEBUG_GLOBAL", "1"}, block, cache}},
+      {"traced", 4, true, {sim, {"TOBI_NODES", "2"}, {"TOBI_TRACE", trace_file}, block, cache}},
+  };
+}
+
+class placed : public testing::TestWithParam<way> {
+ protected:
+  template <class Body>
+  void expect_zero(Body body) {
+    const outcome o = in_job(GetParam().workers, {}, body, GetParam().env);
+    EXPECT_EQ(o.status, 0) << o.said;
+  }
+};
+
+// 24 bytes: elements lie across the borders of blocks.
+struct odd {
+  std::uint64_t index;
+  int touched_by;
+  int times;
+  std::uint64_t sum;
+};
+
+int segments_are_whole(tobi::global_span<odd> all, int size, std::optional<int> owner) {
+  std::size_t next = 0;
+  for (const tobi::segment<odd> s : tobi::segments(all)) {
+    if (s.part.empty()) continue;
+    CHECK(s.part.data() == all.data() + static_cast<std::ptrdiff_t>(next));
+    next += s.part.size();
+    CHECK(s.owner >= 0 && s.owner < size && (!owner || s.owner == *owner));
+    CHECK(tobi::owner(s.part.data()) == s.owner);
+    CHECK(tobi::owner(s.part.data() + static_cast<std::ptrdiff_t>(s.part.size() - 1)) == s.owner);
+  }
+  CHECK(next == all.size());
+  return 0;
+}
+
+TEST_P(placed, each_element_has_one_owner) {
+  expect_zero([](tobi::runtime& rt) {
+    for (const tobi::distribution how : {tobi::block(), tobi::block_cyclic(4096), tobi::block_cyclic(10000)}) {
+      for (const std::size_t n : {1ul, 2ul, 170ul, 171ul, 5000ul, 12345ul}) {
+        const auto all = tobi::allocate_all<odd>(n, how);
+        if (const int wrong = segments_are_whole(all, rt.size(), {}); wrong != 0) return wrong;
+        if (const int wrong = segments_are_whole(all.subspan(n / 3, n / 2), rt.size(), {}); wrong != 0) return wrong;
+        if (how.chunk_bytes == 0) {
+          std::size_t mine = 0;
+          for (const tobi::segment<odd> s : tobi::segments(all)) mine += s.owner == rt.rank() ? s.part.size() : 0;
+          CHECK(tobi::local_part(all).size() == mine);
+        }
+        CHECK(tobi::local_part(all.subspan(0, 0)).empty() && tobi::segments(all.subspan(0, 0)).size() == 0);
+        tobi::free_all(all);
+      }
+    }
+    const tobi::global_span<odd> own(tobi::allocate_global<odd>(1000), 1000);
+    const int wrong = segments_are_whole(own, rt.size(), rt.rank());
+    tobi::free_global(own.data(), own.size());
+    return wrong;
+  });
+}
+
+// Every index once, and every one where its owner is, where that is promised.
+int visits(tobi::runtime& rt, std::size_t elements, std::size_t iterations, affinity how, tobi::distribution dealt,
+           bool moves) {
+  const auto data = tobi::allocate_all<odd>(elements, dealt);
+  const auto seen = tobi::allocate_all<int>(iterations);
+  const auto where = tobi::allocate_all<int>(iterations);
+  const bool right = tobi::run([=] {
+    tobi::fill(seen, 0);
+    tobi::parallel_for(tobi::on(data, how), std::size_t{0}, iterations, 7, [=](std::size_t i) {
+      seen[i] += 1;
+      where[i] = tobi::detail::tobi_here();
+    });
+    return tobi::transform_reduce(
+        seen, true, [](bool a, bool b) { return a && b; }, [](int n) { return n == 1; });
+  });
+  CHECK(right);
+  if (how == affinity::owner_computes && moves && elements != 0) {
+    const tobi::placement at = tobi::on(data, how);
+    for (std::size_t piece = 0; piece < at.size(); ++piece) {
+      for (std::size_t i = at.begin_of(piece, iterations); i < at.begin_of(piece + 1, iterations); ++i) {
+        CHECK(where[i] == at.owner_of(piece));
+      }
+    }
+  }
+  rt.barrier();
+  tobi::free_all(where);
+  tobi::free_all(seen);
+  tobi::free_all(data);
+  return 0;
+}
+
+TEST_P(placed, a_loop_visits_each_index_once_and_its_owner_if_asked) {
+  expect_zero([moves = GetParam().moves](tobi::runtime& rt) {
+    for (const affinity how : {affinity::automatic, affinity::none, affinity::owner, affinity::owner_computes}) {
+      for (const tobi::distribution dealt : {tobi::block(), tobi::block_cyclic(4096)}) {
+        for (const auto& [elements, iterations] : std::vector<std::pair<std::size_t, std::size_t>>{
+                 {1, 1}, {5000, 5000}, {5000, 13}, {3, 100}, {2000, 2}, {1500, 1499}}) {
+          if (const int wrong = visits(rt, elements, iterations, how, dealt, moves); wrong != 0) return wrong;
+        }
+      }
+    }
+    return 0;
+  });
+}
+
+TEST_P(placed, indices_of_any_type_count) {
+  expect_zero([](tobi::runtime&) {
+    const auto data = tobi::allocate_all<char>(100000);
+    const auto sum = tobi::allocate_all<std::int64_t>(1);
+    for (const affinity how : {affinity::owner, affinity::owner_computes}) {
+      const std::int64_t got = tobi::run([=] {
+        sum[0] = 0;
+        const auto at = tobi::on(data, how);
+        const auto add = [=](std::int64_t i) { tobi::fetch_add(sum.data(), i); };
+        tobi::parallel_for(at, -50, 50, 3, add);                              // -50
+        tobi::parallel_for(at, 0, std::size_t{101}, 1, add);                  // 5050
+        tobi::parallel_for(at, std::int8_t{-128}, std::int8_t{127}, 0, add);  // -255
+        tobi::parallel_for(at, 5, 5, 1, add);
+        tobi::parallel_for(at, 5, -5, 1, add);
+        return std::int64_t{sum[0]};
+      });
+      CHECK(got == -50 + 5050 - 255);
+    }
+    return 0;
+  });
+}
+
+// Composition of x -> a x + b modulo a prime: associative, and not commutative.
+struct affine {
+  std::uint64_t a, b;
+};
+constexpr std::uint64_t prime = 1'000'003;
+affine of(std::size_t i) { return {i * 7 % prime + 1, i * i % prime}; }
+affine then(const affine& f, const affine& g) { return {f.a * g.a % prime, (g.a * f.b + g.b) % prime}; }
+
+int reduces(std::size_t elements, std::size_t n, affinity how, tobi::distribution dealt) {
+  affine right{1, 0};
+  for (std::size_t i = 0; i < n; ++i) right = then(right, of(i));
+  const auto data = tobi::allocate_all<odd>(elements, dealt);
+  const affine got = tobi::run([=] {
+    return tobi::parallel_reduce(tobi::on(data, how), std::size_t{0}, n, 5, affine{1, 0}, of, then);
+  });
+  tobi::free_all(data);
+  CHECK(got.a == right.a && got.b == right.b);
+  return 0;
+}
+
+TEST_P(placed, a_reduction_keeps_the_order_of_the_indices) {
+  expect_zero([](tobi::runtime&) {
+    for (const affinity how : {affinity::automatic, affinity::owner, affinity::owner_computes}) {
+      for (const tobi::distribution dealt : {tobi::block(), tobi::block_cyclic(4096)}) {
+        for (const auto& [elements, n] :
+             std::vector<std::pair<std::size_t, std::size_t>>{{1, 1}, {5000, 5000}, {5000, 13}, {3, 100}, {500, 0}}) {
+          if (const int wrong = reduces(elements, n, how, dealt); wrong != 0) return wrong;
+        }
+      }
+    }
+    return 0;
+  });
+}
+
+TEST_P(placed, algorithms_are_right_wherever_they_run) {
+  expect_zero([](tobi::runtime&) {
+    for (const affinity how : {affinity::automatic, affinity::none, affinity::owner, affinity::owner_computes}) {
+      for (const tobi::distribution dealt : {tobi::block(), tobi::block_cyclic(8192)}) {
+        const std::size_t n = 20011;
+        const auto a = tobi::allocate_all<odd>(n, dealt);
+        const auto b = tobi::allocate_all<std::uint64_t>(n + 5);
+        const affine got = tobi::run([=] {
+          const tobi::execution_policy by{.cutoff = 100, .where = how};
+          tobi::fill(by, a, odd{0, 0, 0, 1});
+          tobi::for_each(by, a, [](odd& x, std::size_t i) { x.index = i; });
+          tobi::transform(by, a, b, [](const odd& x) { return x.index + x.sum; });
+          tobi::transform(by, a, b.subspan(0, n), b, [](const odd& x, std::uint64_t y) { return x.index + y - 1; });
+          const auto last = b.subspan(n);
+          tobi::iota(by, last, 0);
+          if (tobi::count_if(by, b, [](std::uint64_t x) { return x % 2 == 0; }) != n + 3) return affine{0, 0};
+          return tobi::transform_reduce(by, b.subspan(0, n), affine{1, 0}, then,
+                                        [](std::uint64_t x) { return of(x / 2); });
+        });
+        affine right{1, 0};
+        for (std::size_t i = 0; i < n; ++i) right = then(right, of(i));
+        CHECK(got.a == right.a && got.b == right.b);
+        tobi::free_all(b);
+        tobi::free_all(a);
+      }
+    }
+    return 0;
+  });
+}
+
+TEST_P(placed, nothing_is_fetched_where_each_owner_computes) {
+  if (!GetParam().moves) GTEST_SKIP() << "its tasks do not move";
+  expect_zero([](tobi::runtime& rt) {
+    const std::size_t n = 40000;
+    const auto a = tobi::allocate_all<double>(n);
+    const auto b = tobi::allocate_all<double>(n);
+    (void)tobi::run([] { return 0; });
+    rt.reset_stats();
+    tobi::run([=] {
+      const tobi::execution_policy by{.where = affinity::owner_computes};
+      tobi::fill(by, a, 1.0);
+      for (int step = 0; step < 5; ++step) {
+        tobi::transform(by, a, b, [](double x) { return x + 1; });
+        tobi::transform(by, a, b, a, [](double x, double y) { return x + y; });
+      }
+    });
+    const tobi::statistics all = rt.stats();
+    CHECK(all.global.fetched_bytes == 0 && all.global.written_bytes == 0);
+    const double sum = tobi::run([=] { return tobi::reduce(a); });
+    CHECK(sum == static_cast<double>(n) * 63);
+    return 0;
+  });
+}
+
+// Fork-join with a journey at every step.
+long wander(long n, int size) {
+  tobi::migrate_to(static_cast<int>(n * 7 % size));
+  if (n < 2) return n;
+  auto x = tobi::spawn([=] { return wander(n - 1, size); });
+  const long y = wander(n - 2, size);
+  tobi::migrate_to(static_cast<int>(n * 3 % size));
+  return x.join() + y;
+}
+
+TEST_P(placed, tasks_may_go_anywhere_at_every_step) {
+  expect_zero([](tobi::runtime& rt) {
+    const int size = rt.size();
+    CHECK(tobi::run([=] { return wander(13, size); }) == 233);
+    // Children of a finish, and futures.
+    const auto count = tobi::allocate_all<std::int64_t>(1);
+    const std::int64_t ended = tobi::run([=] {
+      count[0] = 0;
+      tobi::finish([=] {
+        for (int i = 0; i < 40; ++i) {
+          tobi::async([=] {
+            tobi::migrate_to(i % size);
+            tobi::fetch_add(count.data(), std::int64_t{1});
+          });
+        }
+      });
+      return std::int64_t{count[0]};
+    });
+    CHECK(ended == 40);
+    const long sum = tobi::run([=] {
+      const auto a = tobi::spawn_future(
+          [=] {
+            tobi::migrate_to(size - 1);
+            return 3L;
+          },
+          2);
+      auto b = tobi::spawn([=] {
+        tobi::migrate_to(size / 2);
+        return a.join();
+      });
+      return a.join() + b.join();
+    });
+    CHECK(sum == 6);
+    return 0;
+  });
+}
+
+// More at once than the words of a worker hold; and loops inside of loops.
+TEST_P(placed, many_loops_at_once) {
+  expect_zero([](tobi::runtime&) {
+    const auto a = tobi::allocate_all<std::int64_t>(5000);
+    const std::int64_t sum = tobi::run([=] {
+      tobi::fill(a, 0);
+      tobi::parallel_for(0, 40, 1, [=](int) {
+        tobi::parallel_for(tobi::on(a), 0, 20, 1, [=](int i) {
+          tobi::parallel_for(tobi::on(a.subspan(i * 250, 250)), 0, 25, 4,
+                             [=](int k) { tobi::fetch_add(a.data() + i * 250 + k * 10, std::int64_t{1}); });
+        });
+      });
+      return tobi::reduce(a);
+    });
+    CHECK(sum == 40 * 20 * 25);
+    return 0;
+  });
+}
+
+TEST_P(placed, what_a_part_throws_is_thrown_by_the_loop) {
+  expect_zero([](tobi::runtime& rt) {
+    const auto a = tobi::allocate_all<double>(30000);
+    for (const affinity how : {affinity::owner, affinity::owner_computes}) {
+      for (int bad = 0; bad < rt.size(); ++bad) {
+        const auto loop = [=] {
+          tobi::parallel_for(tobi::on(a, how), 0, 30000, 1000, [=](int i) {
+            if (i == bad * 29999 / 4) throw std::runtime_error("part " + std::to_string(bad));
+          });
+          return 0;
+        };
+        const auto sum = [=] {
+          return tobi::parallel_reduce(
+              tobi::on(a, how), 0, 30000, 1000, 0,
+              [=](int i) { return i == bad * 29999 / 4 ? throw std::runtime_error("part " + std::to_string(bad)) : i; },
+              [](int x, int y) { return x ^ y; });
+        };
+        int thrown = 0;
+        try {
+          (void)tobi::run(loop);
+        } catch (const tobi::task_error& e) {
+          thrown += std::string(e.what()).find("part " + std::to_string(bad)) != std::string::npos ? 1 : 0;
+        }
+        try {
+          (void)tobi::run(sum);
+        } catch (const tobi::task_error& e) {
+          thrown += std::string(e.what()).find("part " + std::to_string(bad)) != std::string::npos ? 1 : 0;
+        }
+        CHECK(thrown == 2);
+      }
+    }
+    // Under an exception a task stays, and its loop is right all the same.
+    const std::int64_t sum = tobi::run([=] {
+      std::int64_t n = 0;
+      try {
+        throw 1;
+      } catch (int) {
+        tobi::migrate_to(0);
+        n = tobi::parallel_reduce(
+            tobi::on(a), 0, 1000, 10, std::int64_t{0}, [](int i) { return std::int64_t{i}; },
+            [](std::int64_t x, std::int64_t y) { return x + y; });
+      }
+      return n;
+    });
+    CHECK(sum == 499500);
+    return 0;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(ways, placed, testing::ValuesIn(ways()), [](const auto& one) { return one.param.name; });
+
+TEST(placed_job, a_range_may_have_more_indices_than_its_type_holds) {
+  const outcome o = in_job(1, {}, [](tobi::runtime&) {
+    const std::uint8_t times = tobi::run([] {
+      return tobi::parallel_reduce(
+          std::int8_t{-128}, std::int8_t{127}, 100, std::uint8_t{0}, [](std::int8_t) { return std::uint8_t{1}; },
+          [](std::uint8_t x, std::uint8_t y) { return static_cast<std::uint8_t>(x + y); });
+    });
+    CHECK(times == 255);
+    return 0;
+  });
+  EXPECT_EQ(o.status, 0) << o.said;
+}
+
+TEST(placed_job, mistakes_are_told) {
+  ends_with("tobi::migrate_to was given rank 2; there are ranks 0 to 1", 2, {}, [](tobi::runtime&) {
+    return tobi::run([] {
+      tobi::migrate_to(2);
+      return 0;
+    });
+  });
+  ends_with("tobi::migrate_to (or a loop that begins at the owners of its data)", 2, {}, [](tobi::runtime&) {
+    tobi::migrate_to(0);
+    return 0;
+  });
+  ends_with("a checkout of", 2, {}, [](tobi::runtime& rt) {
+    const auto a = tobi::allocate_all<int>(10);
+    return tobi::run([=, last = rt.size() - 1] {
+      const auto held = tobi::checkout(a, tobi::mode::read);
+      tobi::migrate_to(last);
+      return held[0] * 0;
+    });
+  });
+  ends_with("that are not global memory.", 2, {}, [](tobi::runtime&) {
+    static int local = 0;
+    return tobi::owner(tobi::global_ptr<int>(&local));
+  });
+  ends_with("that were freed, or never allocated.", 2, {}, [](tobi::runtime&) {
+    const auto a = tobi::allocate_all<int>(10);
+    tobi::free_all(a);
+    return tobi::owner(a.data());
+  });
+}
+
+// Nobody sets the promise, and what is under way goes from worker to worker before.
+TEST(placed_job, one_that_can_never_end_is_told_also_after_journeys) {
+  const outcome o = in_job(3, {sim, {"TOBI_NODES", "3"}}, [](tobi::runtime& rt) {
+    const int size = rt.size();
+    return tobi::run([=] {
+      (void)wander(9, size);
+      return tobi::make_promise<int>().get_future().join();
+    });
+  });
+  EXPECT_EQ(o.status, 1);
+  EXPECT_NE(o.said.find("the job stands still"), std::string::npos) << o.said;
+}
+
+}  // namespace

@@ -361,7 +361,7 @@ void root_task(void* argument) {
     tasks::the_door.step_in();
   } catch (...) {
     tasks::the_door.step_in();
-    failure = sched::this_worker().keep_failure();
+    failure = sched::this_worker().failures().keep();
   }
   current_job->root_ended(result, bytes, failure);
   sched::this_worker().leave_dead();

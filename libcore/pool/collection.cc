@@ -218,7 +218,7 @@ time_code collection::execute() {
     tasks::the_door.step_in();
   } catch (...) {
     tasks::the_door.step_in();
-    if (failure_ == 0) failure_ = sched::this_worker().keep_failure();
+    if (failure_ == 0) failure_ = sched::this_worker().failures().keep();
     end_->abandon();
   }
   const std::uint64_t ended = arch::cycles();

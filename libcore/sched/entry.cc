@@ -38,7 +38,7 @@ void tobi_task_failed() noexcept {
 }
 void tobi_rethrow() {
   const indoors now;
-  this_worker().rethrow();
+  this_worker().failures().rethrow();
 }
 void tobi_join(handle* h, void* result, std::uint32_t bytes) {
   const indoors now;
@@ -68,23 +68,23 @@ void tobi_future_join(future_name which, void* value, std::uint32_t bytes) {
 
 void tobi_go_to(int rank, int tied) {
   const indoors now;
-  this_worker().go_to(rank, tied != 0);
+  this_worker().travel().go_to(rank, tied != 0);
 }
 void tobi_part_begins() noexcept {
   const indoors now;
-  this_worker().part_begins();
+  this_worker().travel().part_begins();
 }
 void tobi_part_ends() noexcept {
   const indoors now;
-  this_worker().part_ends();
+  this_worker().travel().part_ends();
 }
 int tobi_here() noexcept {
   const indoors now;
-  return this_worker().net().rank();
+  return this_worker().travel().here();
 }
 int tobi_on_many_nodes(int first, int count) noexcept {
   const indoors now;
-  return this_worker().on_many_nodes(first, count) ? 1 : 0;
+  return this_worker().travel().on_many_nodes(first, count) ? 1 : 0;
 }
 
 void tobi_finish_begin(scope_marker* marker) noexcept {

@@ -18,7 +18,9 @@ class own_part {
  public:
   /// SHARES_CORE: with other workers. POLLED: what comes from others waits until this worker, or another one, looks.
   explicit own_part(bool shares_core = false, bool polled = false) noexcept
-      : least_ns_(shares_core ? time_slice_ns : polled ? polled_ns : usual_ns) {}
+      : least_ns_(shares_core ? time_slice_ns
+                  : polled    ? polled_ns
+                              : usual_ns) {}
 
   void begins(std::uint64_t now_ns) noexcept { began_ns_ = now_ns; }
   /// A part ends here, which may be another one than that which began here.

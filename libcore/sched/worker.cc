@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 
 #include "arch/context.hpp"
 #include "arch/cpu.hpp"
-#include "libcore/base/log.hpp"
 #include "libcore/deque/steal_word.hpp"
 #include "libcore/deque/the_deque.hpp"
 #include "libcore/sched/node_ranks.hpp"
@@ -73,6 +71,7 @@ void worker::start(const worker_parts& parts) {
   sleepers_.start(net, *parts.window, parts_.near);
   thief_.start(parts_, work, !all_near);
   idler_.start(parts_, work);
+  travel_.start(parts_, *sched_);
   if (sched_->moves_tasks()) thread_.frames_lie(region_.low(), region_.bytes());
   // Rung permanently, every fork reaches on_fork. A transport that moves by itself does not need that.
   if (parts.count_forks || parts.debug_migrate || poller_.must_poll()) parts.window->bells.ring(deque::bell::sticky);
@@ -150,38 +149,6 @@ void worker::on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noex
 
 void worker::poll() noexcept {
   if (parts_.net != nullptr) presence_.poll();  // else there is no runtime, and nobody to serve
-}
-
-// What RANK has is as near to any other worker of its node.
-int worker::computing_near(int rank) noexcept {
-  const transports::transport& over = parts_.net->transport();
-  if (!over.serves_only(rank)) return rank;
-  for (int r = 0; r < parts_.net->size(); ++r) {
-    if ((*parts_.nodes)[r] == (*parts_.nodes)[rank] && !over.serves_only(r)) return r;
-  }
-  return parts_.net->rank();
-}
-
-void worker::go_to(int rank, bool tied) {
-  thread_.must_run_tasks_here("tobi::migrate_to (or a loop that begins at the owners of its data)");
-  poller_.keep_moving();
-  fences_.may_move("migrate_to");
-  if (rank < 0 || rank >= parts_.net->size()) {
-    base::fatal("tobi::migrate_to was given rank " + std::to_string(rank) + "; there are ranks 0 to " +
-                    std::to_string(parts_.net->size() - 1) + ".",
-                base::exit_usage);
-  }
-  sched_->go_to(computing_near(rank), tied);
-}
-
-bool worker::on_many_nodes(int first, int count) const noexcept {
-  if (parts_.nodes == nullptr) return false;
-  const base::per_rank<int>& nodes = *parts_.nodes;
-  const int size = static_cast<int>(nodes.size());
-  for (int i = 1; i < count; ++i) {
-    if (nodes[(first + i) % size] != nodes[first]) return true;
-  }
-  return false;
 }
 
 statistics worker::counted() const noexcept {

@@ -22,6 +22,7 @@
 #include "libcore/sched/sights.hpp"
 #include "libcore/sched/sleepers.hpp"
 #include "libcore/sched/thief.hpp"
+#include "libcore/sched/travel.hpp"
 #include "libcore/task/closure_watch.hpp"
 #include "libcore/task/failures.hpp"
 #include "libcore/task/fences.hpp"
@@ -63,29 +64,20 @@ class worker {
   void on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept;
   void on_return(std::uintptr_t sp, std::uint64_t a, std::uint64_t b) noexcept;
   void poll() noexcept;
-  /// In a task: it goes on at RANK, or at a neighbour of RANK where that runs no tasks, if it can. TIED: there alone.
-  void go_to(int rank, bool tied);
-  /// A part of a loop that has its data here begins, or one ends.
-  void part_begins() noexcept { thief_.part_begins(); }
-  void part_ends() noexcept { thief_.part_ends(); }
-  /// Whether COUNT ranks from FIRST on, in turn, are of more nodes than one.
-  [[nodiscard]] bool on_many_nodes(int first, int count) const noexcept;
   /// The task that calls this is over, and nobody joins it through a fork: the root's end.
   [[noreturn]] void leave_dead() noexcept { tobi_leave(); }
   [[nodiscard]] tasks::task_results& results() noexcept { return results_; }
   [[nodiscard]] tasks::joins& joins() noexcept { return joins_; }
   [[nodiscard]] tasks::futures& futures() noexcept { return futures_; }
   [[nodiscard]] tasks::finish_counts& finishes() noexcept { return finishes_; }
-  /// Throws the exception being handled as task_error.
-  [[noreturn]] void rethrow() { failures_.rethrow(); }
+  [[nodiscard]] sched::travel& travel() noexcept { return travel_; }
+  [[nodiscard]] tasks::failures& failures() noexcept { return failures_; }
 
   // --- for the job -----------------------------------------------------------------------------------------
   [[nodiscard]] net::fabric& net() noexcept { return *parts_.net; }
   [[nodiscard]] deque::deque& work() noexcept { return *deque_; }
   [[nodiscard]] scheduler& sched() noexcept { return *sched_; }
   [[nodiscard]] bool inside_task() const noexcept { return thread_.inside_task(); }
-  /// The exception being handled, as an object of this worker's heap: its location.
-  [[nodiscard]] std::uint64_t keep_failure() noexcept { return failures_.keep(); }
   /// Of any worker's heap.
   void free_object(net::location where) noexcept { objects_.free(where); }
   void count_run(std::uint64_t ns) noexcept { counts_.run_ns += ns; }
@@ -107,7 +99,6 @@ class worker {
 
  private:
   void make_deque(std::size_t nodes);
-  [[nodiscard]] int computing_near(int rank) noexcept;
 
   worker_parts parts_{};
   std::unique_ptr<deque::deque> deque_;
@@ -137,6 +128,7 @@ class worker {
   thief thief_{objects_, fences_, region_, sights_, still_, counts_, sleepers_};
   presence presence_{thread_, fences_, poller_, sights_, thief_, sleepers_, still_};
   idler idler_{objects_, fences_, thief_, still_, presence_.ready(), presence_.arrived(), sleepers_};
+  sched::travel travel_{thread_, poller_, fences_, thief_};
   services services_{.net = nullptr,
                      .work = nullptr,
                      .parts = parts_,

@@ -3,6 +3,7 @@
 // Where work runs: owners of global memory, tasks that go to a worker, and loops whose parts begin at the owners of
 // their data. What they compute is right wherever they run; and where it is certain, they run where they should.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -30,7 +31,7 @@ struct way {
 const setting tcp{"TOBI_TRANSPORT", "ofi"}, sim{"TOBI_TRANSPORT", "sim"}, block{"TOBI_BLOCK_SIZE", "4K"},
     cache{"TOBI_CACHE_SIZE", "1M"};
 
-const char* const trace_file = "placement.trace";
+const std::string trace_file = testing::TempDir() + "placement." + std::to_string(getpid());
 
 std::vector<way> ways() {
   return {
@@ -47,7 +48,7 @@ std::vector<way> ways() {
        4,
        true,
        {sim, {"TOBI_NODES", "2"}, {"TOBI_DEBUG_MIGRATE", "1"}, {"TOBI_DEBUG_GLOBAL", "1"}, block, cache}},
-      {"traced", 4, true, {sim, {"TOBI_NODES", "2"}, {"TOBI_TRACE", trace_file}, block, cache}},
+      {"traced", 4, true, {sim, {"TOBI_NODES", "2"}, {"TOBI_TRACE", trace_file.c_str()}, block, cache}},
   };
 }
 
@@ -57,6 +58,7 @@ class placed : public testing::TestWithParam<way> {
   void expect_zero(Body body) {
     const outcome o = in_job(GetParam().workers, {}, body, GetParam().env);
     EXPECT_EQ(o.status, 0) << o.said;
+    unlink(trace_file.c_str());
   }
 };
 

@@ -110,7 +110,10 @@ template <access... How, class... T>
 placement home_of(const execution_policy& how, std::size_t size, const operand<How, T>&... ranges) {
   const bool one_leaf = how.where == affinity::automatic && size <= cutoff_of<T...>(how);
   placement chosen(global_span<char>(), affinity::none);
-  ((chosen.at_owners() || one_leaf || (chosen = placement(ranges.all.subspan(0, size), how.where), true)), ...);
+  const auto consider = [&](const auto& all) {
+    if (!chosen.at_owners()) chosen = placement(all.subspan(0, size), how.where);
+  };
+  if (!one_leaf) (consider(ranges.all), ...);
   return chosen;
 }
 

@@ -15,7 +15,7 @@ struct home_layout {
   std::uint64_t piece_bytes;  // as many as there are where one worker has all
   std::uint64_t skipped;      // bytes of the first piece that come before the range
   std::int32_t first;         // the rank that has the first piece
-  std::int32_t workers;       // among whom pieces are dealt
+  std::int32_t workers;       // to which pieces are dealt in turn
 
   /// How many pieces a range of BYTES, at least 1, lies in.
   [[nodiscard]] constexpr std::size_t pieces(std::size_t bytes) const noexcept {
@@ -33,8 +33,8 @@ struct home_layout {
   }
 };
 
-/// VALUE * TO / OF, rounded to the nearest, for VALUE of at most OF. TO is often a number of blocks of elements, the last
-/// of which is not full: then this is the border of blocks that is meant.
+/// VALUE * TO / OF, rounded to the nearest, for VALUE of at most OF. TO is often a number of blocks of elements, the
+/// last of which is not full: then this is the border of blocks that is meant.
 constexpr std::size_t scaled(std::size_t value, std::size_t to, std::size_t of) noexcept {
   if (to == of) return value;
   __extension__ using wide = unsigned __int128;

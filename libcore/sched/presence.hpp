@@ -56,7 +56,7 @@ class presence final : public attended {
   [[nodiscard]] deque::ready_contexts& ready() noexcept { return ready_; }
   /// Shows them to thieves. What does not fit is shown as thieves make room, which a task that computes does not see.
   void show_ready() noexcept {
-    if (arrivals_.any() && asked_for_work()) [[unlikely]] {
+    if (asked_for_work() && arrivals_.any()) [[unlikely]] {
       offer_arrivals();
     }
     if (ready_.has_more()) show_more();

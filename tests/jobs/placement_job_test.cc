@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lane: sleeps, 20 s
+// lane: sleeps, 10 s
 // Where work runs: owners of global memory, tasks that go to a worker, and loops whose parts begin at the owners of
 // their data. What they compute is right wherever they run; and where it is certain, they run where they should.
 #include <gtest/gtest.h>

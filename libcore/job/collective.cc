@@ -29,6 +29,8 @@ std::string_view name_of(call which) noexcept {
       return "tobi::task_collection::rebalance";
     case call::end_collection:
       return "the destructor of tobi::task_collection";
+    case call::gather:
+      return "tobi::runtime::gather (or all_gather, reduce, broadcast, print)";
     case call::end:
       return "the destructor of tobi::runtime";
   }

@@ -23,6 +23,7 @@ enum class call : std::uint8_t {
   process,
   rebalance,
   end_collection,
+  gather,
   end
 };
 

@@ -89,6 +89,7 @@ job::job(const options& chosen) : settings_(first_settings()) {
   }
   start_worker();
   start_collections();
+  gathering_ = std::make_unique<gathering>(*net_, *objects_, control_->gathered, [this] { barrier(); });
   if (goes_by_sockets()) connect_far();
   current_job = this;
   bootstrap_->fence();

@@ -21,6 +21,7 @@
 #include "libcore/job/captured_vectors.hpp"
 #include "libcore/job/changed_globals.hpp"
 #include "libcore/job/collections.hpp"
+#include "libcore/job/gathering.hpp"
 #include "libcore/job/global.hpp"
 #include "libcore/job/job_trace.hpp"
 #include "libcore/job/late_code.hpp"
@@ -50,6 +51,7 @@ struct control_block {
   tasks::closure_watch closures;  // TOBI_DEBUG_MIGRATE
   pool::collection_places collections;
   alignas(64) std::uint64_t epoch_taken;  // of rank 0 (pause.hpp)
+  gather_words gathered;
 };
 
 /// What a root left, in the heap of the worker where it ended; its bytes follow.
@@ -85,6 +87,7 @@ class job {
   void coherent_barrier();
   void reset_stats();
   [[nodiscard]] class collections& task_collections() noexcept { return *collections_; }
+  [[nodiscard]] gathering& gathers() noexcept { return *gathering_; }
   /// In a task. Returns a future for one join, which ends with the pause.
   [[nodiscard]] detail::future_name ask_for_pause(pause what);
   /// Collective.
@@ -150,6 +153,7 @@ class job {
   std::unique_ptr<sched::victims> choice_;
   std::unique_ptr<sched::victims> holders_;  // of a collection's tasks
   std::unique_ptr<class collections> collections_;
+  std::unique_ptr<gathering> gathering_;
   std::uint64_t trace_bytes_ = 0;     // of each worker's ring, as rank 0 wants it; 0: nothing is traced
   std::unique_ptr<job_trace> trace_;  // null: nothing is traced
   captured_vectors captured_;

@@ -2,12 +2,19 @@
 // The public face of the job.
 #include "tobi/runtime.hpp"
 
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "libcore/base/file_limit.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/job/job.hpp"
 #include "libcore/task/door.hpp"
 #include "libcore/task/memory_or_end.hpp"
 #include "tobi/detail/collection.hpp"
+#include "tobi/per_worker.hpp"
 
 namespace tobi {
 
@@ -55,6 +62,12 @@ void runtime::barrier() {
   need_job().enter(job::call::barrier);
   the_job->coherent_barrier();
 }
+void runtime::print(std::string_view text) {
+  const std::vector<char> all = gather(text);
+  if (rank() != 0) return;
+  std::fwrite(all.data(), 1, all.size(), stdout);
+  std::fflush(stdout);
+}
 statistics runtime::stats(statistics* each) {
   const tasks::indoors now;
   need_job().enter(job::call::stats);
@@ -81,9 +94,57 @@ namespace {
 
 pool::collection& part(void* of) noexcept { return *static_cast<pool::collection*>(of); }
 
+// The objects of tobi::per_worker. Never destroyed: one of them may be a global variable.
+class own_objects {
+ public:
+  static own_objects& here() noexcept {
+    static auto* const table = new own_objects;
+    return *table;
+  }
+  std::uint32_t keep(void* object) {
+    const auto free = std::find(all_.begin(), all_.end(), nullptr);
+    const auto number = static_cast<std::uint32_t>(free - all_.begin());
+    if (free == all_.end()) all_.push_back(nullptr);
+    all_[number] = object;
+    return number;
+  }
+  void drop(std::uint32_t number) noexcept { all_[number] = nullptr; }
+  [[nodiscard]] void* of(std::uint32_t number) const noexcept {
+    if (number < all_.size() && all_[number] != nullptr) [[likely]] {
+      return all_[number];
+    }
+    base::fatal("a task uses an object of each worker here, and rank " + std::to_string(need_job().rank()) +
+                    " has made no tobi::per_worker (or shared_min, shared_max, stop_flag) of that number, or has ended "
+                    "it; make it in main, on all workers.",
+                base::exit_usage);
+  }
+
+ private:
+  std::vector<void*> all_;
+};
+
 }  // namespace
 
 extern "C" {
+
+void tobi_gather_begin(const void* mine, std::uint64_t bytes, int of, std::uint64_t* sizes, std::uint64_t each) {
+  const tasks::indoors now;
+  need_job().enter(job::call::gather);
+  the_job->gathers().begin(mine, bytes, of, sizes, each);
+}
+void tobi_gather_end(void* into) {
+  const tasks::indoors now;
+  the_job->gathers().end(into);
+}
+void tobi_gather_check_root(const char* call, int root) {
+  if (root >= 0 && root < need_job().size()) return;
+  base::fatal(std::string("rt.") + call + " was given rank " + std::to_string(root) +
+                  " as its root; there are ranks 0 to " + std::to_string(the_job->size() - 1) + ".",
+              base::exit_usage);
+}
+std::uint32_t tobi_own_object_keep(void* object) noexcept { return own_objects::here().keep(object); }
+void tobi_own_object_drop(std::uint32_t number) noexcept { own_objects::here().drop(number); }
+void* tobi_own_object(std::uint32_t number) noexcept { return own_objects::here().of(number); }
 
 void* tobi_collection_make(const collection_type* type, const collection_options* how) {
   const tasks::indoors now;

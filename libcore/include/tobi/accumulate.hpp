@@ -28,6 +28,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -109,6 +110,17 @@ T fetch_min(global_ptr<T> at, std::type_identity_t<T> operand) {
 template <detail::updated_number T>
 T fetch_max(global_ptr<T> at, std::type_identity_t<T> operand) {
   return update_calls::update<detail::update_kind::max>(at.raw(), operand, T{});
+}
+/// Returns the number at AT as the updates so far have left it, or a little earlier. It needs no order with updates, and
+/// costs as much as one. For a number that is read often there are shared_min and shared_max (bound.hpp).
+template <detail::updated_number T>
+[[nodiscard]] T load_relaxed(global_ptr<T> at) {
+  // An update that changes nothing: adding 0.0 would change the sign of a zero.
+  if constexpr (std::is_floating_point_v<T>) {
+    return fetch_min(at, std::numeric_limits<T>::infinity());
+  } else {
+    return fetch_add(at, T{0});
+  }
 }
 /// Stores DESIRED where the integer at AT is EXPECTED. Returns what it was, so it has stored where that is EXPECTED.
 template <detail::updated_integer T>

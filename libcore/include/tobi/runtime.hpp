@@ -3,11 +3,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "tobi/detail/fork.hpp"
 #include "tobi/error.hpp"
@@ -48,6 +53,30 @@ class runtime {
   [[nodiscard]] int nodes() const noexcept;
   /// Collective: every worker returns after every worker has called.
   void barrier();
+
+  // --- what workers bring together, outside of run(). T is copied by its bytes ---------------------------
+  /// Collective: returns every worker's VALUE, in the order of the ranks, on every worker.
+  /// @code
+  /// const std::vector<int> all = rt.all_gather(10 * rt.rank());
+  /// const int sum = rt.reduce(10 * rt.rank());
+  /// const int largest = rt.reduce(10 * rt.rank(), [](int a, int b) { return a > b ? a : b; });
+  /// if (rt.rank() == 0) std::printf("%d\n", all.back() == largest && sum >= largest);  // prints 1
+  /// @endcode
+  template <class T>
+  [[nodiscard]] std::vector<T> all_gather(const T& value);
+  /// Collective: returns combine(... combine(combine(v0, v1), v2) ...) of the workers' VALUEs, on every worker. The
+  /// order is that of the ranks, so a sum of floating-point numbers is the same in each run.
+  template <class T, class Combine = std::plus<>>
+  [[nodiscard]] T reduce(const T& value, const Combine& combine = {});
+  /// Collective: returns the elements of all workers' PARTs, which are contiguous ranges of any length, in the order of
+  /// the ranks, on worker ROOT. Returns nothing on the others. What a worker brings must fit into its registered heap.
+  template <class Range>
+  [[nodiscard]] std::vector<std::ranges::range_value_t<Range>> gather(const Range& part, int root = 0);
+  /// Collective: returns worker ROOT's VALUE on every worker.
+  template <class T>
+  [[nodiscard]] T broadcast(const T& value, int root = 0);
+  /// Collective: worker 0 writes all workers' TEXTs to standard output, in the order of the ranks.
+  void print(std::string_view text);
   /// Collective, outside of run(): returns the sum over all workers since the start or the last reset. EACH is null, or
   /// has room for size() of them, and gets each worker's own by rank.
   [[nodiscard]] statistics stats(statistics* each = nullptr);
@@ -64,6 +93,31 @@ class runtime {
 };
 
 namespace detail {
+
+extern "C" {
+/// Which workers' bytes a worker takes: those of all, of none, or of one rank.
+inline constexpr int of_all = -1;
+inline constexpr int of_none = -2;
+/// Collective: brings BYTES at MINE. SIZES gets the sizes of what OF names, by rank. EACH: what each must have; 0: any.
+void tobi_gather_begin(const void* mine, std::uint64_t bytes, int of, std::uint64_t* sizes, std::uint64_t each);
+/// Collective, behind it: copies what OF has named to INTO, in the order of the ranks; null: nothing.
+void tobi_gather_end(void* into);
+/// Ends the job where there is no worker ROOT.
+void tobi_gather_check_root(const char* call, int root);
+}
+
+/// The elements of FROM, which are bytes of T.
+template <class T>
+std::vector<T> elements_of(const std::vector<std::byte>& from) {
+  std::vector<T> all;
+  all.reserve(from.size() / sizeof(T));
+  for (std::size_t at = 0; at + sizeof(T) <= from.size(); at += sizeof(T)) {
+    room_for<T> one;
+    std::memcpy(static_cast<void*>(std::addressof(one.value)), from.data() + at, sizeof(T));
+    all.push_back(one.value);
+  }
+  return all;
+}
 
 /// A root task, type-erased. `body` runs in a task and writes the result to RESULT.
 struct root {
@@ -112,6 +166,53 @@ detail::result_of<std::decay_t<Function>> run(Function&& function) {
     detail::run_root(what, std::addressof(got.value));
     return got.value;
   }
+}
+
+template <class T>
+std::vector<T> runtime::all_gather(const T& value) {
+  static_assert(detail::travels<T>, "tobi: what workers gather is copied by its bytes; gather() takes ranges of such");
+  std::vector<std::uint64_t> sizes(static_cast<std::size_t>(size()));
+  detail::tobi_gather_begin(std::addressof(value), sizeof(T), detail::of_all, sizes.data(), sizeof(T));
+  std::vector<std::byte> all(sizes.size() * sizeof(T));
+  detail::tobi_gather_end(all.data());
+  return detail::elements_of<T>(all);
+}
+template <class T, class Combine>
+T runtime::reduce(const T& value, const Combine& combine) {
+  static_assert(detail::travels<T>, "tobi: what workers reduce is copied by its bytes; gather() takes ranges of such");
+  const std::vector<T> all = gather(std::span<const T>(std::addressof(value), 1));
+  if (rank() != 0) return broadcast(value);
+  T sum = all.front();
+  for (std::size_t r = 1; r < all.size(); ++r) sum = combine(sum, all[r]);
+  return broadcast(sum);
+}
+template <class Range>
+std::vector<std::ranges::range_value_t<Range>> runtime::gather(const Range& part, int root) {
+  using T = std::ranges::range_value_t<Range>;
+  static_assert(std::ranges::contiguous_range<const Range>, "tobi: gather() takes a contiguous range, as a vector is");
+  static_assert(detail::travels<T>,
+                "tobi: what workers gather is copied by its bytes; give numbers or plain structures");
+  detail::tobi_gather_check_root("gather", root);
+  const bool takes = rank() == root;
+  std::vector<std::uint64_t> sizes(takes ? static_cast<std::size_t>(size()) : 0);
+  detail::tobi_gather_begin(std::ranges::data(part), std::ranges::size(part) * sizeof(T),
+                            takes ? detail::of_all : detail::of_none, sizes.data(), 0);
+  std::uint64_t bytes = 0;
+  for (const std::uint64_t s : sizes) bytes += s;
+  std::vector<std::byte> all(bytes);
+  detail::tobi_gather_end(takes ? all.data() : nullptr);
+  return detail::elements_of<T>(all);
+}
+template <class T>
+T runtime::broadcast(const T& value, int root) {
+  static_assert(detail::travels<T>, "tobi: what is broadcast is copied by its bytes");
+  detail::tobi_gather_check_root("broadcast", root);
+  std::vector<std::uint64_t> sizes(static_cast<std::size_t>(size()));
+  const bool brings = rank() == root;
+  detail::tobi_gather_begin(std::addressof(value), brings ? sizeof(T) : 0, root, sizes.data(), sizeof(T));
+  detail::room_for<T> got;
+  detail::tobi_gather_end(std::addressof(got.value));
+  return got.value;
 }
 
 }  // namespace tobi

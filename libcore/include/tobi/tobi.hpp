@@ -7,6 +7,7 @@
 #if __cplusplus >= 202002L  // else what follows says nothing that the line above has not said
 #include "tobi/accumulate.hpp"
 #include "tobi/algorithm.hpp"
+#include "tobi/bound.hpp"
 #include "tobi/checkout.hpp"
 #include "tobi/error.hpp"
 #include "tobi/finish.hpp"
@@ -16,6 +17,7 @@
 #include "tobi/global_ref.hpp"
 #include "tobi/global_vector.hpp"
 #include "tobi/parallel.hpp"
+#include "tobi/per_worker.hpp"
 #include "tobi/placement.hpp"
 #include "tobi/runtime.hpp"
 #include "tobi/statistics.hpp"

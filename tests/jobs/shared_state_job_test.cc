@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// lane: sleeps, 6 s
+// What workers bring together in main (gather, reduce, broadcast, print), objects of each worker, and bounds and flags
+// that all of them read.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/jobs/in_job.hpp"
+#include "tests/jobs/mistakes.hpp"
+
+namespace {
+
+using setting = std::pair<const char*, const char*>;
+
+struct way {
+  const char* name;
+  int workers;
+  std::vector<setting> env;
+};
+
+std::vector<way> ways() {
+  const setting sim{"TOBI_TRANSPORT", "sim"}, tcp{"TOBI_TRANSPORT", "ofi"}, heap{"TOBI_HEAP_SIZE", "64M"},
+      cache{"TOBI_CACHE_SIZE", "1M"};
+  return {{"one", 1, {heap, cache}},
+          {"shm", 3, {heap, cache}},
+          {"sim", 5, {sim, {"TOBI_NODES", "3"}, heap, cache}},
+          {"tcp", 4, {tcp, {"TOBI_NODES", "2"}, heap, cache}},
+          {"debug", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_DEBUG_GLOBAL", "1"}, heap, cache}}};
+}
+
+class together : public testing::TestWithParam<way> {
+ protected:
+  template <class Body>
+  void expect_zero(Body body) {
+    const outcome o = in_job(GetParam().workers, {}, body, GetParam().env);
+    EXPECT_EQ(o.status, 0) << o.said;
+  }
+};
+
+struct wide {
+  std::array<std::uint64_t, 300> words;
+};
+
+TEST_P(together, values_come_in_the_order_of_the_ranks) {
+  expect_zero([](tobi::runtime& rt) {
+    const int size = rt.size();
+    const std::vector<int> ranks = rt.all_gather(rt.rank());
+    CHECK(static_cast<int>(ranks.size()) == size);
+    for (int r = 0; r < size; ++r) CHECK(ranks[static_cast<std::size_t>(r)] == r);
+    const std::vector<bool> odd = rt.all_gather(rt.rank() % 2 == 1);
+    for (int r = 0; r < size; ++r) CHECK(odd[static_cast<std::size_t>(r)] == (r % 2 == 1));
+    const std::vector<wide> all = rt.all_gather(wide{{static_cast<std::uint64_t>(rt.rank())}});
+    CHECK(all.back().words[0] == static_cast<std::uint64_t>(size - 1) && all.back().words[299] == 0);
+
+    CHECK(rt.reduce(rt.rank() + 1) == size * (size + 1) / 2);
+    // Not commutative: the digits of the ranks, from the first on.
+    const auto digits = [](std::int64_t a, std::int64_t b) { return a * 10 + b; };
+    std::int64_t right = 0;
+    for (int r = 1; r < size; ++r) right = right * 10 + r;
+    CHECK(rt.reduce(std::int64_t{rt.rank()}, digits) == right);
+    CHECK(rt.reduce(double{1} / (1 + rt.rank()), [](double a, double b) { return std::max(a, b); }) == 1);
+
+    for (int root = 0; root < size; ++root) {
+      CHECK(rt.broadcast(rt.rank() * 3 + 1, root) == root * 3 + 1);
+      CHECK(rt.broadcast(wide{{static_cast<std::uint64_t>(rt.rank())}}, root).words[0] ==
+            static_cast<std::uint64_t>(root));
+    }
+    return 0;
+  });
+}
+
+TEST_P(together, parts_of_any_length_become_one_range) {
+  expect_zero([](tobi::runtime& rt) {
+    for (int root = 0; root < rt.size(); ++root) {
+      // Rank r brings r * 1000 numbers: the first one nothing.
+      std::vector<int> mine(static_cast<std::size_t>(rt.rank()) * 1000);
+      std::iota(mine.begin(), mine.end(), 0);
+      const std::vector<int> all = rt.gather(mine, root);
+      if (rt.rank() != root) {
+        CHECK(all.empty());
+        continue;
+      }
+      std::size_t next = 0;
+      for (int r = 0; r < rt.size(); ++r) {
+        for (int i = 0; i < r * 1000; ++i) CHECK(all[next++] == i);
+      }
+      CHECK(next == all.size());
+    }
+    const std::string said = "rank " + std::to_string(rt.rank()) + ";";
+    const std::vector<char> text = rt.gather(said);
+    std::string right;
+    for (int r = 0; r < rt.size(); ++r) right += "rank " + std::to_string(r) + ";";
+    CHECK(rt.rank() != 0 || std::string(text.begin(), text.end()) == right);
+    return 0;
+  });
+}
+
+TEST_P(together, each_worker_has_its_own_object) {
+  expect_zero([](tobi::runtime& rt) {
+    tobi::per_worker<std::vector<int>> seen;
+    tobi::per_worker<long> count(rt.rank() * 1000L);
+    for (int round = 0; round < 3; ++round) {
+      tobi::run([s = seen.handle(), c = count.handle()] {
+        tobi::parallel_for(0, 500, 3, [=](int i) {
+          s->push_back(i);
+          ++*c;
+        });
+      });
+    }
+    const int size = rt.size();
+    CHECK(rt.reduce(*count) == 1500 + 1000L * size * (size - 1) / 2);
+    std::vector<int> all = rt.gather(*seen);
+    std::sort(all.begin(), all.end());
+    if (rt.rank() == 0) {
+      CHECK(all.size() == 1500);
+      for (int i = 0; i < 1500; ++i) CHECK(all[static_cast<std::size_t>(i)] == i / 3);
+    }
+    // The numbers of those that have ended are given again.
+    for (int i = 0; i < 100; ++i) {
+      tobi::per_worker<int> one(i);
+      const int got = tobi::run([h = one.handle()] { return *h; });
+      CHECK(got == i);
+    }
+    return 0;
+  });
+}
+
+template <class T>
+int falls_and_grows(tobi::runtime& rt) {
+  tobi::shared_min<T> low(rt, T{1000});
+  tobi::shared_max<T> high(rt, T{0});
+  for (int round = 0; round < 2; ++round) {
+    const bool monotone = tobi::run([low = low.handle(), high = high.handle()] {
+      return tobi::parallel_reduce(
+          1, 900, 5, true,
+          [=](int i) {
+            const T before = low.get();
+            low.offer(static_cast<T>(1000 - i));
+            high.offer(static_cast<T>(i));
+            return !(before < low.get()) && !(static_cast<T>(1000 - i) < low.get()) &&
+                   !(high.get() < static_cast<T>(i));
+          },
+          [](bool a, bool b) { return a && b; });
+    });
+    CHECK(monotone);
+    CHECK(low.value() == T{101} && high.value() == T{899});
+    CHECK(rt.reduce(low.value() == T{101} ? 1 : 0) == rt.size());
+    low.reset(T{1000});
+    high.reset(T{0});
+    CHECK(low.value() == T{1000} && high.value() == T{0});
+  }
+  const bool first =
+      tobi::run([low = low.handle()] { return low.offer(T{7}) && !low.offer(T{7}) && !low.offer(T{8}); });
+  CHECK(first);
+  return 0;
+}
+
+TEST_P(together, bounds_move_in_one_direction) {
+  expect_zero([](tobi::runtime& rt) {
+    return falls_and_grows<std::int64_t>(rt) + falls_and_grows<std::uint32_t>(rt) + falls_and_grows<double>(rt) +
+           falls_and_grows<float>(rt);
+  });
+}
+
+TEST_P(together, an_unordered_read_changes_nothing) {
+  expect_zero([](tobi::runtime& rt) {
+    const auto number = tobi::allocate_all<double>(1);
+    if (rt.rank() == 0) number[0] = -0.0;
+    rt.barrier();
+    CHECK(std::signbit(tobi::load_relaxed(number.data())));
+    rt.barrier();
+    if (rt.rank() == 0) number[0] = std::numeric_limits<double>::quiet_NaN();
+    rt.barrier();
+    CHECK(std::isnan(tobi::load_relaxed(number.data())));
+    rt.barrier();
+    CHECK(std::isnan(double{number[0]}));
+    const auto small = tobi::allocate_all<std::int32_t>(2);
+    if (rt.rank() == 0) small[1] = std::numeric_limits<std::int32_t>::min();
+    rt.barrier();
+    CHECK(tobi::load_relaxed(&small[1]) == std::numeric_limits<std::int32_t>::min());
+    return 0;
+  });
+}
+
+TEST_P(together, a_flag_reaches_everybody) {
+  expect_zero([](tobi::runtime& rt) {
+    tobi::stop_flag flag(rt);
+    for (int round = 0; round < 2; ++round) {
+      CHECK(!flag.stopped());
+      // Each waits until it has seen it; one raises it.
+      tobi::run([stop = flag.handle(), size = rt.size()] {
+        tobi::parallel_for(0, size, 1, [=](int i) {
+          if (i == 0) stop.stop();
+          while (!stop.stopped()) tobi::poll();
+        });
+      });
+      CHECK(flag.stopped());
+      flag.reset();
+    }
+    return 0;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(ways, together, testing::ValuesIn(ways()), [](const auto& one) { return one.param.name; });
+
+TEST(together_job, mistakes_are_told) {
+  ends_with("rt.broadcast was given rank 2 as its root; there are ranks 0 to 1", 2, {},
+            [](tobi::runtime& rt) { return rt.broadcast(1, 2); });
+  ends_with("bytes to a gather of all workers, and this one takes", 2, {}, [](tobi::runtime& rt) {
+    return rt.rank() == 0 ? static_cast<int>(rt.all_gather(std::int64_t{1}).size())
+                          : static_cast<int>(rt.all_gather(std::int32_t{1}).size());
+  });
+  ends_with("no room for the 80000000 bytes that this worker brings to a gather", 2, {{"TOBI_HEAP_SIZE", "64M"}},
+            [](tobi::runtime& rt) {
+              const std::vector<char> large(rt.rank() == 1 ? 80'000'000 : 1);
+              return static_cast<int>(rt.gather(large).size());
+            });
+  ends_with("was called inside a task; it is for all ranks", 2, {},
+            [](tobi::runtime& rt) { return tobi::run([&rt] { return rt.reduce(1); }); });
+  ends_with("is in tobi::runtime::barrier", 2, {}, [](tobi::runtime& rt) {
+    if (rt.rank() == 0) rt.barrier();
+    return rt.reduce(1);
+  });
+  ends_with("rank 1 has made no tobi::per_worker", 2, {}, [](tobi::runtime& rt) {
+    std::optional<tobi::per_worker<int>> one;
+    if (rt.rank() == 0) one.emplace(1);
+    const auto on_both = tobi::allocate_all<char>(std::size_t{1} << 17);
+    return tobi::run([h = tobi::per_worker_handle<int>(0), at = tobi::on(on_both, tobi::affinity::owner_computes)] {
+      return tobi::parallel_reduce(
+          at, 0, 2, 1, 0, [=](int) { return h.local(); }, [](int a, int b) { return a + b; });
+    });
+  });
+}
+
+}  // namespace

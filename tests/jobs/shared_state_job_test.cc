@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lane: sleeps, 6 s
+// lane: sleeps, 3 s
 // What workers bring together in main (gather, reduce, broadcast, print), objects of each worker, and bounds and flags
 // that all of them read.
 #include <gtest/gtest.h>
@@ -31,11 +31,12 @@ struct way {
 std::vector<way> ways() {
   const setting sim{"TOBI_TRANSPORT", "sim"}, tcp{"TOBI_TRANSPORT", "ofi"}, heap{"TOBI_HEAP_SIZE", "64M"},
       cache{"TOBI_CACHE_SIZE", "1M"};
-  return {{"one", 1, {heap, cache}},
-          {"shm", 3, {heap, cache}},
-          {"sim", 5, {sim, {"TOBI_NODES", "3"}, heap, cache}},
-          {"tcp", 4, {tcp, {"TOBI_NODES", "2"}, heap, cache}},
-          {"debug", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_DEBUG_GLOBAL", "1"}, heap, cache}}};
+  return {
+      {"one", 1, {heap, cache}},
+      {"shm", 3, {heap, cache}},
+      {"sim", 5, {sim, {"TOBI_NODES", "3"}, heap, cache}},
+      {"tcp", 4, {tcp, {"TOBI_NODES", "2"}, heap, cache}},
+      {"debug", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_DEBUG_GLOBAL", "1"}, {"TOBI_DEBUG_MIGRATE", "1"}, heap, cache}}};
 }
 
 class together : public testing::TestWithParam<way> {

@@ -111,8 +111,8 @@ template <detail::updated_number T>
 T fetch_max(global_ptr<T> at, std::type_identity_t<T> operand) {
   return update_calls::update<detail::update_kind::max>(at.raw(), operand, T{});
 }
-/// Returns the number at AT as the updates so far have left it, or a little earlier. It needs no order with updates, and
-/// costs as much as one. For a number that is read often there are shared_min and shared_max (bound.hpp).
+/// Returns the number at AT as the updates so far have left it, or a little earlier. It needs no order with updates,
+/// and costs as much as one. For a number that is read often there are shared_min and shared_max (bound.hpp).
 template <detail::updated_number T>
 [[nodiscard]] T load_relaxed(global_ptr<T> at) {
   // An update that changes nothing: adding 0.0 would change the sign of a zero.

@@ -3,12 +3,12 @@
 // bound, a flag that says stop. Each worker has a copy, which it reads as it reads a variable. It looks at the number
 // itself now and then, so a copy is late by some 100 microseconds of a worker that reads it again and again.
 //
-// Reads and updates need no order. A number only falls (shared_min) or only grows (shared_max), and so does each copy: a
-// task that has seen a value finds no worse one on the same worker afterwards.
+// Reads and updates need no order. A number only falls (shared_min) or only grows (shared_max), and so does each copy.
+// So a task that has seen a value finds no worse one on the same worker afterwards.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+#include <ctime>
 
 #include "tobi/accumulate.hpp"
 #include "tobi/global_memory.hpp"
@@ -43,6 +43,13 @@ struct greatest {
     return fetch_max(at, value);
   }
 };
+
+/// Nanoseconds of a clock that only grows.
+inline std::int64_t clock_ns() noexcept {
+  std::timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
 
 /// A worker's copy.
 template <class T>
@@ -84,11 +91,10 @@ class bound_handle {
     constexpr std::uint32_t reads_per_look = 32;
     constexpr std::int64_t fresh_ns = 100'000;
     copy.reads_left = reads_per_look;
-    const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
-    if (now < copy.fresh_until_ns) return;
+    if (pieces::clock_ns() < copy.fresh_until_ns) return;
     const T found = load_relaxed(at_);
     if (Order::better(found, copy.value)) copy.value = found;
-    copy.fresh_until_ns = std::chrono::steady_clock::now().time_since_epoch().count() + fresh_ns;
+    copy.fresh_until_ns = pieces::clock_ns() + fresh_ns;
   }
 
   global_ptr<T> at_;

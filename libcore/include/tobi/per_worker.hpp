@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "tobi/detail/standard.hpp"
@@ -71,10 +72,10 @@ class per_worker {
   /// Makes this worker's object from ARGUMENTS.
   template <class... Arguments>
   explicit per_worker(Arguments&&... arguments)
-      : mine_(std::forward<Arguments>(arguments)...)
+      : mine_(std::make_unique<T>(std::forward<Arguments>(arguments)...))
 #ifndef TOBI_ELIDE
         ,
-        number_(detail::tobi_own_object_keep(&mine_))
+        number_(detail::tobi_own_object_keep(mine_.get()))
 #endif
   {
   }
@@ -87,17 +88,17 @@ class per_worker {
   /// Returns what tasks capture.
   [[nodiscard]] per_worker_handle<T> handle() noexcept {
 #ifdef TOBI_ELIDE
-    return per_worker_handle<T>(&mine_);
+    return per_worker_handle<T>(mine_.get());
 #else
     return per_worker_handle<T>(number_);
 #endif
   }
   /// In main: this worker's object.
-  [[nodiscard]] T& operator*() noexcept { return mine_; }
-  T* operator->() noexcept { return &mine_; }
+  [[nodiscard]] T& operator*() noexcept { return *mine_; }
+  T* operator->() noexcept { return mine_.get(); }
 
  private:
-  T mine_;
+  std::unique_ptr<T> mine_;  // not among the locals of main, which tasks do not write to
 #ifndef TOBI_ELIDE
   std::uint32_t number_;
 #endif

@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <memory>
-#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tobi/detail/fork.hpp"
@@ -19,6 +20,12 @@
 #include "tobi/statistics.hpp"
 
 namespace tobi {
+
+namespace detail {
+/// The elements of a contiguous range, as a vector or an array is.
+template <class Range>
+using element_in = std::remove_cvref_t<decltype(*std::data(std::declval<const Range&>()))>;
+}  // namespace detail
 
 /// What a program may decide itself. The TOBI_* environment decides the rest.
 struct options {
@@ -71,7 +78,7 @@ class runtime {
   /// Collective: returns the elements of all workers' PARTs, which are contiguous ranges of any length, in the order of
   /// the ranks, on worker ROOT. Returns nothing on the others. What a worker brings must fit into its registered heap.
   template <class Range>
-  [[nodiscard]] std::vector<std::ranges::range_value_t<Range>> gather(const Range& part, int root = 0);
+  [[nodiscard]] std::vector<detail::element_in<Range>> gather(const Range& part, int root = 0);
   /// Collective: returns worker ROOT's VALUE on every worker.
   template <class T>
   [[nodiscard]] T broadcast(const T& value, int root = 0);
@@ -95,7 +102,7 @@ class runtime {
 namespace detail {
 
 extern "C" {
-/// Which workers' bytes a worker takes: those of all, of none, or of one rank.
+/// For the bytes that are taken: those of all workers, of none, or of one rank.
 inline constexpr int of_all = -1;
 inline constexpr int of_none = -2;
 /// Collective: brings BYTES at MINE. SIZES gets the sizes of what OF names, by rank. EACH: what each must have; 0: any.
@@ -187,16 +194,15 @@ T runtime::reduce(const T& value, const Combine& combine) {
   return broadcast(sum);
 }
 template <class Range>
-std::vector<std::ranges::range_value_t<Range>> runtime::gather(const Range& part, int root) {
-  using T = std::ranges::range_value_t<Range>;
-  static_assert(std::ranges::contiguous_range<const Range>, "tobi: gather() takes a contiguous range, as a vector is");
+std::vector<detail::element_in<Range>> runtime::gather(const Range& part, int root) {
+  using T = detail::element_in<Range>;
   static_assert(detail::travels<T>,
                 "tobi: what workers gather is copied by its bytes; give numbers or plain structures");
   detail::tobi_gather_check_root("gather", root);
   const bool takes = rank() == root;
   std::vector<std::uint64_t> sizes(takes ? static_cast<std::size_t>(size()) : 0);
-  detail::tobi_gather_begin(std::ranges::data(part), std::ranges::size(part) * sizeof(T),
-                            takes ? detail::of_all : detail::of_none, sizes.data(), 0);
+  detail::tobi_gather_begin(std::data(part), std::size(part) * sizeof(T), takes ? detail::of_all : detail::of_none,
+                            sizes.data(), 0);
   std::uint64_t bytes = 0;
   for (const std::uint64_t s : sizes) bytes += s;
   std::vector<std::byte> all(bytes);

@@ -13,12 +13,10 @@ namespace tobi::job {
 
 namespace {
 
-constexpr int most_runs = 16;                // of a root: a time step may be a run
 constexpr std::size_t most_captures = 64;    // words of a closure
 constexpr std::size_t window = 8;            // bytes
 constexpr std::size_t most_windows = 64;     // of a vector
 constexpr std::size_t most_whole = 1 << 26;  // bytes of a vector of which all are kept
-constexpr std::uintptr_t first_page = 4096;
 
 // Into TO, what lies at FROM. False: some of it cannot be read.
 bool copy(std::span<const iovec> from, std::byte* to, std::size_t bytes) noexcept {
@@ -44,7 +42,7 @@ void captured_vectors::keep(const void* root, std::span<const std::byte> closure
   all_.clear();
   windows_.clear();
   if (told_ || closure.empty()) return;
-  if (++runs_[root] > most_runs && !whole) return;
+  if (++runs_[root] > first_runs && !whole) return;
   const std::size_t captures = std::min(closure.size() / sizeof(std::uintptr_t), most_captures);
   for (std::size_t i = 0; i < captures; ++i) {
     std::uintptr_t at = 0;

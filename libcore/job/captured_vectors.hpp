@@ -26,6 +26,11 @@ class memory;
 
 namespace tobi::job {
 
+/// Of each root, so many runs are looked at: a time step may be a run.
+inline constexpr int first_runs = 16;
+/// No pointer is less.
+inline constexpr std::uintptr_t first_page = 4096;
+
 class captured_vectors {
  public:
   /// A run of ROOT begins, whose captures are CLOSURE in this process. What lies in GLOBAL changes by right. WHOLE:

@@ -348,7 +348,13 @@ namespace {
 struct alignas(64) root_start {
   void (*body)(const void*, void*);
   std::uint64_t result_bytes;
+  std::uint64_t closure_bytes;
 };
+
+// Of the captures, what goes to all ranks with the result.
+constexpr std::size_t told_of(std::size_t closure_bytes) noexcept {
+  return std::min(closure_bytes, captured_pointers::most_bytes);
+}
 
 // The root task. It may end on another worker than it began on, so nothing of `this` is kept across the body.
 void root_task(void* argument) {
@@ -364,17 +370,21 @@ void root_task(void* argument) {
     tasks::the_door.step_in();
     failure = sched::this_worker().failures().keep();
   }
-  current_job->root_ended(result, bytes, failure);
+  current_job->root_ended(result, bytes, failure,
+                          {reinterpret_cast<const std::byte*>(start + 1), start->closure_bytes});
   sched::this_worker().leave_dead();
 }
 
 }  // namespace
 
-void job::root_ended(const void* result, std::uint64_t bytes, std::uint64_t failure) {
-  auto* kept = static_cast<root_result*>(objects_->allocate(sizeof(root_result) + bytes));
+void job::root_ended(const void* result, std::uint64_t bytes, std::uint64_t failure,
+                     std::span<const std::byte> captures) {
+  const auto told = captures.first(told_of(captures.size()));
+  auto* kept = static_cast<root_result*>(objects_->allocate(sizeof(root_result) + bytes + told.size()));
   if (kept == nullptr) base::fatal("the registered heap is full: no room for the root's result; raise TOBI_HEAP_SIZE.");
   *kept = {bytes, failure};
   if (bytes != 0) std::memcpy(kept + 1, result, bytes);
+  if (!told.empty()) std::memcpy(reinterpret_cast<std::byte*>(kept + 1) + bytes, told.data(), told.size());
   if (global_->memory()->used) global_->memory()->release();
   if (collections_->any() && !take_end_of_epoch()) {
     base::fatal("the root of tobi::run has ended while one of its tasks processes a task collection; join that task.",
@@ -394,6 +404,8 @@ void job::run(const detail::root& what, void* result) {
     captured_.keep(reinterpret_cast<const void*>(what.body),
                    {static_cast<const std::byte*>(what.closure), what.closure_bytes}, *global_->memory(),
                    settings_.debug_migrate);
+    pointers_.keep(reinterpret_cast<const void*>(what.body),
+                   {static_cast<const std::byte*>(what.closure), what.closure_bytes});
   }
   run_began_ns_ = arch::now_ns();
   ++epoch_;
@@ -420,12 +432,19 @@ void job::warn_of_captured_vectors() {
                 "find. A vector that is meant for its process alone is right.");
 }
 
+void job::compare_captures(net::location there, std::size_t bytes) {
+  std::vector<std::byte> theirs(bytes);
+  net_->get(there, theirs.data(), bytes);
+  const std::string differs = pointers_.compare(theirs, *global_->memory());
+  if (!differs.empty()) base::log(base::log_level::warn, differs);
+}
+
 // This rank's part of the run, on its own stack from here downwards. FIRST: the root, unless the run goes on.
 void job::work(const detail::root* first) {
   if (rank() == 0 && first != nullptr) {
     const detail::root& what = *first;
     std::vector<std::byte> start(sizeof(root_start) + what.closure_bytes);
-    const root_start head{what.body, what.result_bytes};
+    const root_start head{what.body, what.result_bytes, what.closure_bytes};
     std::memcpy(start.data(), &head, sizeof head);
     std::memcpy(start.data() + sizeof head, what.closure, what.closure_bytes);
     sched::this_worker().schedule(&root_task, start.data(), start.size(), control_->all.notice.epoch, epoch_);
@@ -471,7 +490,7 @@ void job::run_debugged(const detail::root& what, const detail::root* first) {
 void job::take_result(const detail::root& what, void* result) {
   auto& notice = control_->all.notice;
   const net::location where{notice.result};
-  const std::uint64_t bytes = sizeof(root_result) + what.result_bytes;
+  const std::uint64_t bytes = sizeof(root_result) + what.result_bytes + told_of(what.closure_bytes);
   net::location near = where;
   void* copy = nullptr;
   if (together_->tells(where.rank())) {
@@ -489,6 +508,9 @@ void job::take_result(const detail::root& what, void* result) {
   net_->get(near, &head, sizeof head);
   if (what.result_bytes != 0 && head.failure == 0) {
     net_->get({near.rank(), near.offset() + sizeof head}, result, what.result_bytes);
+  }
+  if (rank() != 0 && pointers_.wants()) {
+    compare_captures({near.rank(), near.offset() + sizeof head + what.result_bytes}, told_of(what.closure_bytes));
   }
   tasks::failure failed;
   if (head.failure != 0) net_->get(net::location{head.failure}, &failed, sizeof failed);

@@ -18,6 +18,7 @@
 #include "libcore/deque/arrivals.hpp"
 #include "libcore/job/alike.hpp"
 #include "libcore/job/assembly.hpp"
+#include "libcore/job/captured_pointers.hpp"
 #include "libcore/job/captured_vectors.hpp"
 #include "libcore/job/changed_globals.hpp"
 #include "libcore/job/collections.hpp"
@@ -54,7 +55,8 @@ struct control_block {
   gather_words gathered;
 };
 
-/// What a root left, in the heap of the worker where it ended; its bytes follow.
+/// What a root left, in the heap of the worker where it ended; its bytes follow, and then what it had captured on rank
+/// 0, up to captured_pointers::most_bytes.
 struct alignas(16) root_result {
   std::uint64_t bytes;
   std::uint64_t failure;  // location of a tasks::failure, or 0
@@ -94,7 +96,7 @@ class job {
   [[nodiscard]] std::uint64_t most_of_all(std::uint64_t mine);
 
   /// On the worker where the root ended: keeps the result and starts to tell everybody.
-  void root_ended(const void* result, std::uint64_t bytes, std::uint64_t failure);
+  void root_ended(const void* result, std::uint64_t bytes, std::uint64_t failure, std::span<const std::byte> captures);
 
  private:
   /// What this rank would use; "" where it could use none, which agreed_transport() says.
@@ -126,6 +128,7 @@ class job {
   void wait_a_little(unsigned spins);
   void wait_in_assembly(unsigned spins, const awaited& what);
   void take_result(const detail::root& what, void* result);
+  void compare_captures(net::location there, std::size_t bytes);
   void find_servers();
   [[nodiscard]] bool serves_only() const noexcept { return transport_->serves_only(rank()); }
   void serve_until_told();
@@ -157,6 +160,7 @@ class job {
   std::uint64_t trace_bytes_ = 0;     // of each worker's ring, as rank 0 wants it; 0: nothing is traced
   std::unique_ptr<job_trace> trace_;  // null: nothing is traced
   captured_vectors captured_;
+  captured_pointers pointers_;
   std::unique_ptr<changed_globals> globals_;  // TOBI_DEBUG_MIGRATE, from the first run on
   std::uintptr_t* slot_memory_ = nullptr;
   std::size_t slot_bytes_ = 0;

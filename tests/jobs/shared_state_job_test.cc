@@ -3,15 +3,19 @@
 // What workers bring together in main (gather, reduce, broadcast, print), objects of each worker, and bounds and flags
 // that all of them read.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <fstream>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -212,6 +216,36 @@ TEST_P(together, a_flag_reaches_everybody) {
   });
 }
 
+TEST_P(together, a_file_is_mapped_by_each_worker) {
+  expect_zero([path = testing::TempDir() + "mapped." + std::to_string(getpid())](tobi::runtime& rt) {
+    std::string text;
+    for (int i = 0; i < 10000; ++i) text += std::to_string(i) + "\n";
+    if (rt.rank() == 0) std::ofstream(path) << text;
+    rt.barrier();
+    tobi::mapped_file file(path);
+    CHECK(file.text() == text);
+    const long lines = tobi::run([file = file.handle()] {
+      return tobi::parallel_reduce(
+          0, 100, 1, 0L,
+          [=](int k) {
+            const std::string_view all = file.text();
+            const auto part = all.substr(all.size() * static_cast<std::size_t>(k) / 100);
+            const std::size_t n = all.size() * static_cast<std::size_t>(k + 1) / 100 - (all.size() - part.size());
+            return static_cast<long>(std::count(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(n), '\n'));
+          },
+          std::plus<>());
+    });
+    CHECK(lines == 10000);
+    rt.barrier();
+    if (rt.rank() == 0) std::ofstream(path, std::ios::trunc);
+    rt.barrier();
+    CHECK(tobi::mapped_file(path).text().empty());
+    rt.barrier();
+    if (rt.rank() == 0) unlink(path.c_str());
+    return 0;
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(ways, together, testing::ValuesIn(ways()), [](const auto& one) { return one.param.name; });
 
 TEST(together_job, mistakes_are_told) {
@@ -232,6 +266,10 @@ TEST(together_job, mistakes_are_told) {
     if (rt.rank() == 0) rt.barrier();
     return rt.reduce(1);
   });
+  ends_with("tobi::mapped_file cannot map /nonexistent: No such file or directory", 2, {},
+            [](tobi::runtime&) { return static_cast<int>(tobi::mapped_file("/nonexistent").text().size()); });
+  ends_with("tobi::mapped_file cannot map /tmp: it is no regular file", 2, {},
+            [](tobi::runtime&) { return static_cast<int>(tobi::mapped_file("/tmp").text().size()); });
   ends_with("rank 1 has made no tobi::per_worker", 2, {}, [](tobi::runtime& rt) {
     std::optional<tobi::per_worker<int>> one;
     if (rt.rank() == 0) one.emplace(1);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Variables that are not a task's own: globals, and locals of main and of other tasks. What goes wrong with them is
 // named.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include "libcore/job/captured_vectors.hpp"
 #include "mistakes.hpp"
@@ -174,6 +176,61 @@ TEST(a_vector_of_main, is_used_by_right) {
   });
   EXPECT_EQ(alone.status, 0);
   EXPECT_EQ(alone.said, "");
+}
+
+// --- pointers of main in tasks -----------------------------------------------------------------------------
+
+constexpr const char* is_a_pointer = "of what the root of tobi::run captures is a pointer into";
+
+// Memory at another address on each rank, with the rank in it.
+const int* own_memory(int rank, int fd = -1) {
+  auto* const hint =
+      reinterpret_cast<void*>(std::uintptr_t{0x610000000000} + (std::uintptr_t{1} << 30) * static_cast<unsigned>(rank));
+  const int how = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_PRIVATE;
+  void* const at = mmap(hint, 4096, PROT_READ | PROT_WRITE, how, fd, 0);
+  if (at == MAP_FAILED) std::abort();
+  if (fd < 0) *static_cast<int*>(at) = rank;
+  return static_cast<const int*>(at);
+}
+
+TEST(a_pointer_of_main, is_told_where_it_is_another_one_on_rank_0) {
+  for (const environment& env : {environment{}, debugging}) {
+    const outcome memory = in_job(3, env, [](tobi::runtime& rt) {
+      const int* mine = own_memory(rt.rank());
+      for (int i = 0; i < 3; ++i) {
+        tobi::run([=, before = 7L] { return mine != nullptr ? before : 0; });
+      }
+      return 0;
+    });
+    EXPECT_EQ(memory.status, 0) << memory.said;
+    EXPECT_NE(memory.said.find("rank 1 on"), std::string::npos) << memory.said;
+    EXPECT_NE(memory.said.find("rank 2 on"), std::string::npos) << memory.said;
+    EXPECT_NE(memory.said.find(std::string(is_a_pointer) + " memory of malloc or mmap here"), std::string::npos)
+        << memory.said;
+  }
+  const outcome file = in_job(2, {}, [](tobi::runtime& rt) {
+    const int fd = open("/proc/self/exe", O_RDONLY);
+    const int* mine = own_memory(rt.rank(), fd);
+    tobi::run([=] { return mine != nullptr; });
+    return 0;
+  });
+  EXPECT_NE(file.said.find(std::string(is_a_pointer) + " a mapping of /"), std::string::npos) << file.said;
+}
+
+TEST(a_pointer_of_main, is_used_by_right) {
+  const outcome o = in_job(3, {}, [](tobi::runtime& rt) {
+    static int of_the_program = 3;
+    const int* const alike = own_memory(7);
+    const int* const mine = own_memory(rt.rank());
+    tobi::per_worker<const int*> each(mine);
+    const auto all = tobi::allocate_all<int>(10);
+    std::uint64_t number = static_cast<std::uint64_t>(rt.rank()) << 20;
+    return tobi::run([=, &rt, h = each.handle(), at = &of_the_program] {
+      return rt.size() == 3 && *at == 3 && *alike == 7 && *h != nullptr && all.size() == 10 && number == 0 ? 0 : 1;
+    });
+  });
+  EXPECT_EQ(o.status, 0) << o.said;
+  EXPECT_EQ(o.said, "");
 }
 
 // By its byte alone: the tests are compiled without the names of types and variables (tests/apps/debug_names.sh).

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 
+#include "libcore/base/plain_text.hpp"
 #include "libcore/job/captured_vectors.hpp"
 #include "libcore/pgas/memory.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 // What lies at AT in this process, where it is its own: "memory of malloc", or the name of a mapped file. "": it is
 // nothing, or no other's affair: a local of main, which TOBI_DEBUG_MIGRATE tells of, or memory of the runtime.
 std::string private_memory_at(std::uintptr_t at) {
-  std::ifstream maps("/proc/self/maps");
+  base::file_in maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     std::uintptr_t from = 0;
     std::uintptr_t to = 0;

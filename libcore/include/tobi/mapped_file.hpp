@@ -55,12 +55,12 @@ class mapped_file_handle {
 /// long lines(std::string_view text) { return std::count(text.begin(), text.end(), '\n'); }
 ///
 /// tobi::mapped_file file("/proc/self/exe");
-/// const auto parts = static_cast<int>(file.text().size() / 4096);
+/// const std::size_t parts = file.text().size() / 4096 + 1;
 /// const long found = tobi::run([=, file = file.handle()] {
-///   return tobi::parallel_reduce(
-///       0, parts, 1, 0L, [=](int k) { return lines(file.text().substr(std::size_t{4096} * k, 4096)); }, std::plus<>());
+///   const auto in_part = [=](std::size_t k) { return lines(file.text().substr(4096 * k, 4096)); };
+///   return tobi::parallel_reduce(std::size_t{0}, parts, 1, 0L, in_part, std::plus<>());
 /// });
-/// if (rt.rank() == 0) std::printf("%d\n", found == lines(file.text().substr(0, std::size_t{4096} * parts)));  // prints 1
+/// if (rt.rank() == 0) std::printf("%d\n", found == lines(file.text()));  // prints 1
 /// @endcode
 class mapped_file {
  public:

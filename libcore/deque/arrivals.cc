@@ -39,10 +39,12 @@ std::uint64_t arrivals::take(bool with_tied) noexcept {
   return 0;
 }
 
-bool arrivals::any() const noexcept {
-  std::uint64_t all = 0;
-  for (std::size_t i = 0; i < arrival_words; ++i) all |= load(i);
-  return all != 0;
+bool arrivals::any(bool with_tied) const noexcept {
+  for (std::size_t i = 0; i < arrival_words; ++i) {
+    const std::uint64_t image = load(i);
+    if (image != 0 && (with_tied || (image & for_owner_alone) == 0)) return true;
+  }
+  return false;
 }
 
 }  // namespace tobi::deque

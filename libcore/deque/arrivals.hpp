@@ -5,15 +5,13 @@
 // Protocol (tests/models/ready_word.pml, with the roles exchanged), of each word by itself: senders store by
 // compare-and-swap 0 -> image, and the owner alone takes, by compare-and-swap image -> 0. The sender that fills the
 // word gives the image away with it, and reads it no more. The owner reads the image only after its own
-// compare-and-swap, whose acquire meets the release of the sender's. A word that is taken is a word that nobody fills,
-// so the owner's compare-and-swap fails never, and is one only because a word that atomics change is changed by nothing
-// else (net/README.md).
+// compare-and-swap, whose acquire meets the release of the sender's. Nobody fills a word that is full, so the owner's
+// compare-and-swap never fails. It is one because a word that atomics change is changed by nothing else (net/README.md).
 //
-// Thieves do not look here. A worker that computes while something has arrived shows it among its ready tasks, when a
-// thief asks for work.
+// Thieves do not look here. A worker that computes while something has arrived shows it among its ready tasks: at a
+// fork where a thief has asked for work, else by its attendant (sched/presence.hpp).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -44,7 +42,7 @@ class arrivals {
   /// Of the owner, inside: one that has arrived, with its tag; 0: none. WITH_TIED: also those for the owner alone.
   [[nodiscard]] std::uint64_t take(bool with_tied) noexcept;
   /// Whether there may be one. Of any thread.
-  [[nodiscard]] bool any() const noexcept;
+  [[nodiscard]] bool any(bool with_tied = true) const noexcept;
 
  private:
   [[nodiscard]] std::uint64_t load(std::size_t index) const noexcept;

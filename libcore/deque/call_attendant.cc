@@ -22,4 +22,15 @@ bool call_attendant(steal_window& window) noexcept {
   return true;
 }
 
+// Dekker: the caller has stored what it brings, and looks at the state. An attendant that has found nothing stores that
+// as its state, and looks once more at what was brought (presence::attend). At least one sees the other.
+void bring_to_attendant(steal_window& window) noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  auto seen = static_cast<std::uint32_t>(attending::idle);
+  // From now on thieves call it again, too.
+  std::atomic_ref(window.attendant)
+      .compare_exchange_strong(seen, static_cast<std::uint32_t>(attending::asleep), std::memory_order_relaxed);
+  if (std::atomic_ref(window.busy).load(std::memory_order_relaxed) != 0) call_attendant(window);
+}
+
 }  // namespace tobi::deque

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a thief wakes the attendant (sched/attendant.hpp) of a victim of its own host.
+// How the attendant (sched/attendant.hpp) of another worker of this host is called: by a thief that wants something, and
+// by one that has brought something.
 #pragma once
 
 #include "libcore/deque/window.hpp"
@@ -9,5 +10,9 @@ namespace tobi::deque {
 /// Calls the attendant behind WINDOW if it sleeps and may have something to give. Returns whether it did. Release: what
 /// the caller has written comes before the call.
 bool call_attendant(steal_window& window) noexcept;
+
+/// The caller has put something where the owner of WINDOW finds it, and others do not. Calls the attendant where the
+/// owner computes, also one that has just found nothing to give.
+void bring_to_attendant(steal_window& window) noexcept;
 
 }  // namespace tobi::deque

@@ -28,7 +28,9 @@ std::string private_memory_at(std::uintptr_t at) {
     if (at < from || at >= to) continue;
     const std::string name = line.substr(std::min<std::size_t>(line.size(), static_cast<std::size_t>(name_at)));
     if (name.empty() || name == "[heap]") return access[3] == 'p' ? "memory of malloc or mmap" : "";
-    return name.front() == '/' && name.find("tobi") == std::string::npos ? "a mapping of " + name : "";
+    // What all processes share, as the runtime's own memory is, is a device's or has no name in a file system.
+    const bool is_file = name.front() == '/' && name.rfind("/dev/", 0) != 0 && name.rfind("/memfd:", 0) != 0;
+    return is_file ? "a mapping of " + name : "";
   }
   return "";
 }

@@ -32,6 +32,8 @@ class attended {
   virtual bool attend() noexcept = 0;
   /// Inside: the worker's transport has nothing to move.
   [[nodiscard]] virtual bool may_sleep() const noexcept = 0;
+  /// Whether something was sent here that thieves do not see yet.
+  [[nodiscard]] virtual bool has_arrivals() const noexcept { return false; }
   /// Changes whenever the worker has moved its transport by itself.
   [[nodiscard]] virtual std::uint64_t sign_of_life() const noexcept = 0;
 };

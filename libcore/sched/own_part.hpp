@@ -6,7 +6,8 @@
 // the same. So it waits for others of its own node, whose memory it reads directly, and goes to another node only when
 // it has been idle for as long as its own part took. By then the parts are so unequal that moving one pays, whatever it
 // costs: the wait is at most what was computed, as in the problem of renting or buying skis, whose best rule loses a
-// factor of two at most.
+// factor of two at most. Nor is it ever longer than 20 ms, in which a network brings much: the loop may have ended, and
+// what is to be done elsewhere may be something else.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,7 @@ class own_part {
   void begins(std::uint64_t now_ns) noexcept { began_ns_ = now_ns; }
   /// A part ends here, which may be another one than that which began here.
   void ends(std::uint64_t now_ns) noexcept {
-    if (began_ns_ != 0) until_ns_ = now_ns + std::max(now_ns - began_ns_, least_ns_);
+    if (began_ns_ != 0) until_ns_ = now_ns + std::clamp(now_ns - began_ns_, least_ns_, most_ns);
   }
   /// NOW() is asked only where it matters.
   template <class Now>
@@ -42,6 +43,7 @@ class own_part {
   static constexpr std::uint64_t usual_ns = 200'000;
   static constexpr std::uint64_t polled_ns = 2'000'000;
   static constexpr std::uint64_t time_slice_ns = 4'000'000;
+  static constexpr std::uint64_t most_ns = 20'000'000;
 
   std::uint64_t least_ns_;
   std::uint64_t began_ns_ = 0;

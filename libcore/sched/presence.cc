@@ -6,6 +6,7 @@
 
 #include "arch/heavy_fence.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/deque/call_attendant.hpp"
 #include "libcore/trace/trace.hpp"
 
 namespace tobi::sched {
@@ -66,6 +67,11 @@ void presence::show_more() noexcept {
 bool presence::send(int rank, std::uint64_t image, bool tied) {
   if (!arrivals_.send(rank, tied ? image | deque::for_owner_alone : image)) return false;
   sleepers_.call_rank(rank);
+  // A worker on another node is one whose attendant looks by itself.
+  std::byte* const there = net_->mapped(rank);
+  if (there != nullptr) {
+    deque::bring_to_attendant(*reinterpret_cast<deque::steal_window*>(there + net_->here(window_).offset()));
+  }
   return true;
 }
 
@@ -76,9 +82,8 @@ std::uint64_t presence::take_arrival() noexcept {
   return image & ~deque::for_owner_alone;
 }
 
-// This worker computes, and somebody has nothing to do.
+// This worker computes.
 void presence::offer_arrivals() noexcept {
-  if (!offers_) return;
   while (const std::uint64_t image = arrivals_.take(false)) {
     still_.took();
     ready_.push(image);
@@ -96,7 +101,7 @@ bool presence::attend() noexcept {
   if (!thread_.inside_task()) return false;
   if (poller_.must_poll()) net_->transport().progress();
   fences_.serve();
-  if (asked_for_work() && arrivals_.any()) offer_arrivals();
+  if (has_arrivals()) offer_arrivals();
   ready_.show();
   // Where each continuation is evacuated at its fork there is nothing to show, and an entry that has just been pushed
   // is not for thieves.
@@ -107,7 +112,9 @@ bool presence::attend() noexcept {
     sleepers_.call(deque_->counts().published - before);
   }
   sights_.tell();
-  return ready_.has_more();
+  // The other side is bring_to_attendant().
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return ready_.has_more() || has_arrivals();
 }
 
 }  // namespace tobi::sched

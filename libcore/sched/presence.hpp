@@ -56,7 +56,7 @@ class presence final : public attended {
   [[nodiscard]] deque::ready_contexts& ready() noexcept { return ready_; }
   /// Shows them to thieves. What does not fit is shown as thieves make room, which a task that computes does not see.
   void show_ready() noexcept {
-    if (asked_for_work() && arrivals_.any()) [[unlikely]] {
+    if (asked_for_work() && has_arrivals()) [[unlikely]] {
       offer_arrivals();
     }
     if (ready_.has_more()) show_more();
@@ -68,6 +68,7 @@ class presence final : public attended {
   // --- of the attendant ------------------------------------------------------------------------------------
   bool attend() noexcept override;
   [[nodiscard]] bool may_sleep() const noexcept override { return net_->transport().may_sleep(); }
+  [[nodiscard]] bool has_arrivals() const noexcept override { return offers_ && arrivals_.any(false); }
   [[nodiscard]] std::uint64_t sign_of_life() const noexcept override { return poller_.sign_of_life(); }
 
  private:

@@ -14,27 +14,11 @@
 #include <vector>
 
 #include "libcore/base/rng.hpp"
-#include "tests/jobs/in_job.hpp"
+#include "tests/jobs/ways.hpp"
 
 namespace {
 
-using setting = std::pair<const char*, const char*>;
-
-struct way {
-  const char* name;
-  int workers;
-  std::vector<setting> env;
-};
-
-class updates : public testing::TestWithParam<way> {
- protected:
-  template <class Body>
-  void expect_zero(Body body) {
-    const outcome o = in_job(GetParam().workers, {}, body, GetParam().env);
-    EXPECT_EQ(o.status, 0) << o.said;
-    EXPECT_EQ(o.said, "");
-  }
-};
+class updates : public in_each_way {};
 
 // What rank RANK adds to number I; small integers, so that every kind of number has the exact sum.
 template <class T>

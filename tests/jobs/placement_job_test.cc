@@ -3,31 +3,27 @@
 // Where work runs: owners of global memory, tasks that go to a worker, and loops whose parts begin at the owners of
 // their data. What they compute is right wherever they run; and where it is certain, they run where they should.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "tests/jobs/in_job.hpp"
+#include "libcore/job/job.hpp"
 #include "tests/jobs/mistakes.hpp"
+#include "tests/jobs/ways.hpp"
 
 namespace {
 
 using tobi::affinity;
-using setting = std::pair<const char*, const char*>;
-
-struct way {
-  const char* name;
-  int workers;
-  bool moves;  // tasks do
-  std::vector<setting> env;
-};
-
 const setting tcp{"TOBI_TRANSPORT", "ofi"}, sim{"TOBI_TRANSPORT", "sim"}, block{"TOBI_BLOCK_SIZE", "4K"},
     cache{"TOBI_CACHE_SIZE", "1M"};
 
@@ -35,31 +31,29 @@ const std::string trace_file = testing::TempDir() + "placement." + std::to_strin
 
 std::vector<way> ways() {
   return {
-      {"shm", 3, true, {block, cache}},
-      {"one", 1, true, {block, cache}},
-      {"sim", 5, true, {sim, {"TOBI_NODES", "5"}, block, cache}},
-      {"sim_without_chains", 4, true, {sim, {"TOBI_SIM", "nochain,depth1"}, {"TOBI_NODES", "2"}, block, cache}},
-      {"tcp", 4, true, {tcp, {"TOBI_NODES", "2"}, block, cache}},
-      {"the", 4, true, {sim, {"TOBI_NODES", "2"}, {"TOBI_DEQUE", "the"}, block, cache}},
-      {"stalling", 4, true, {sim, {"TOBI_NODES", "2"}, {"TOBI_SCHED", "continuation_stalling"}, block, cache}},
-      {"child_full", 4, false, {sim, {"TOBI_NODES", "2"}, {"TOBI_SCHED", "child_full"}, block, cache}},
-      {"child_rtc", 4, false, {sim, {"TOBI_NODES", "2"}, {"TOBI_SCHED", "child_rtc"}, block, cache}},
-      {"debug",
-       4,
-       true,
-       {sim, {"TOBI_NODES", "2"}, {"TOBI_DEBUG_MIGRATE", "1"}, {"TOBI_DEBUG_GLOBAL", "1"}, block, cache}},
-      {"traced", 4, true, {sim, {"TOBI_NODES", "2"}, {"TOBI_TRACE", trace_file.c_str()}, block, cache}},
+      {"shm", 3, {block, cache}},
+      {"one", 1, {block, cache}},
+      {"sim", 5, {sim, {"TOBI_NODES", "5"}, block, cache}},
+      {"sim_without_chains", 4, {sim, {"TOBI_SIM", "nochain,depth1"}, {"TOBI_NODES", "2"}, block, cache}},
+      {"tcp", 4, {tcp, {"TOBI_NODES", "2"}, block, cache}},
+      {"the", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_DEQUE", "the"}, block, cache}},
+      {"stalling", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_SCHED", "continuation_stalling"}, block, cache}},
+      {"child_full", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_SCHED", "child_full"}, block, cache}},
+      {"child_rtc", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_SCHED", "child_rtc"}, block, cache}},
+      {"debug", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_DEBUG_MIGRATE", "1"}, {"TOBI_DEBUG_GLOBAL", "1"}, block, cache}},
+      {"traced", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_TRACE", trace_file.c_str()}, block, cache}},
   };
 }
 
-class placed : public testing::TestWithParam<way> {
+// Whether tasks move, and are not tied to where they began.
+bool moves() {
+  return std::string_view(testing::UnitTest::GetInstance()->current_test_info()->name()).find("/child_") ==
+         std::string_view::npos;
+}
+
+class placed : public in_each_way {
  protected:
-  template <class Body>
-  void expect_zero(Body body) {
-    const outcome o = in_job(GetParam().workers, {}, body, GetParam().env);
-    EXPECT_EQ(o.status, 0) << o.said;
-    unlink(trace_file.c_str());
-  }
+  ~placed() override { unlink(trace_file.c_str()); }
 };
 
 // 24 bytes: elements lie across the borders of blocks.
@@ -139,7 +133,7 @@ int visits(tobi::runtime& rt, std::size_t elements, std::size_t iterations, affi
 }
 
 TEST_P(placed, a_loop_visits_each_index_once_and_its_owner_if_asked) {
-  expect_zero([moves = GetParam().moves](tobi::runtime& rt) {
+  expect_zero([moves = moves()](tobi::runtime& rt) {
     for (const affinity how : {affinity::automatic, affinity::none, affinity::owner, affinity::owner_computes}) {
       for (const tobi::distribution dealt : {tobi::block(), tobi::block_cyclic(4096)}) {
         for (const auto& [elements, iterations] : std::vector<std::pair<std::size_t, std::size_t>>{
@@ -239,7 +233,7 @@ TEST_P(placed, algorithms_are_right_wherever_they_run) {
 }
 
 TEST_P(placed, nothing_is_fetched_where_each_owner_computes) {
-  if (!GetParam().moves) GTEST_SKIP() << "its tasks do not move";
+  if (!moves()) GTEST_SKIP() << "its tasks do not move";
   expect_zero([](tobi::runtime& rt) {
     const std::size_t n = 40000;
     const auto a = tobi::allocate_all<double>(n);
@@ -309,6 +303,51 @@ TEST_P(placed, tasks_may_go_anywhere_at_every_step) {
   });
 }
 
+// Known to all workers: mapped before they are forked.
+struct board {
+  std::atomic<int> busy{0};
+  std::atomic<int> done{0};
+};
+board* shared() {
+  static auto* const at =
+      new (mmap(nullptr, sizeof(board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) board;
+  return at;
+}
+
+bool has_nothing(int rank) {
+  const std::byte* heap = tobi::sched::this_worker().net().mapped(rank);
+  const auto& window = reinterpret_cast<const tobi::job::control_block*>(heap)->window;
+  return std::atomic_ref(const_cast<std::uint32_t&>(window.attendant)).load() ==
+         static_cast<std::uint32_t>(tobi::deque::attending::idle);
+}
+
+// The worker computes and does not look at anything until the second task has run, which was sent to it.
+TEST_P(placed, what_was_sent_to_a_worker_that_computes_is_taken_by_another) {
+  if (GetParam().workers == 1) GTEST_SKIP() << "there is no other";
+  if (std::string_view(GetParam().name) == "stalling") GTEST_SKIP() << "it shows no suspended tasks";
+  new (shared()) board;
+  expect_zero([way = GetParam().name](tobi::runtime& rt) {
+    tobi::run([way, last = rt.size() - 1] {
+      auto first = tobi::spawn([=] {
+        tobi::migrate_to(last);
+        shared()->busy = 1;
+        while (shared()->done == 0) {
+        }
+      });
+      while (shared()->busy == 0) tobi::poll();
+      // On a node of all workers the attendant sleeps, once it has found nothing to give.
+      while (std::string_view(way) == "shm" && !has_nothing(last)) tobi::poll();
+      auto second = tobi::spawn([=] {
+        tobi::migrate_to(last);
+        shared()->done = 1;
+      });
+      second.join();
+      first.join();
+    });
+    return 0;
+  });
+}
+
 // More at once than the words of a worker hold; and loops inside of loops.
 TEST_P(placed, many_loops_at_once) {
   expect_zero([](tobi::runtime&) {
@@ -331,17 +370,20 @@ TEST_P(placed, many_loops_at_once) {
 TEST_P(placed, what_a_part_throws_is_thrown_by_the_loop) {
   expect_zero([](tobi::runtime& rt) {
     const auto a = tobi::allocate_all<double>(30000);
-    for (const affinity how : {affinity::owner, affinity::owner_computes}) {
+    const auto dealt = tobi::allocate_all<double>(30000, tobi::block_cyclic(4096));
+    for (int variant = 0; variant < 3; ++variant) {
+      const auto at =
+          variant == 2 ? tobi::on(dealt) : tobi::on(a, variant == 0 ? affinity::owner : affinity::owner_computes);
       for (int bad = 0; bad < rt.size(); ++bad) {
         const auto loop = [=] {
-          tobi::parallel_for(tobi::on(a, how), 0, 30000, 1000, [=](int i) {
+          tobi::parallel_for(at, 0, 30000, 1000, [=](int i) {
             if (i == bad * 29999 / 4) throw std::runtime_error("part " + std::to_string(bad));
           });
           return 0;
         };
         const auto sum = [=] {
           return tobi::parallel_reduce(
-              tobi::on(a, how), 0, 30000, 1000, 0,
+              at, 0, 30000, 1000, 0,
               [=](int i) { return i == bad * 29999 / 4 ? throw std::runtime_error("part " + std::to_string(bad)) : i; },
               [](int x, int y) { return x ^ y; });
         };
@@ -377,7 +419,7 @@ TEST_P(placed, what_a_part_throws_is_thrown_by_the_loop) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(ways, placed, testing::ValuesIn(ways()), [](const auto& one) { return one.param.name; });
+INSTANTIATE_TEST_SUITE_P(ways, placed, testing::ValuesIn(ways()), name_of_way);
 
 TEST(placed_job, a_range_may_have_more_indices_than_its_type_holds) {
   const outcome o = in_job(1, {}, [](tobi::runtime&) {

@@ -19,18 +19,10 @@
 #include <utility>
 #include <vector>
 
-#include "tests/jobs/in_job.hpp"
 #include "tests/jobs/mistakes.hpp"
+#include "tests/jobs/ways.hpp"
 
 namespace {
-
-using setting = std::pair<const char*, const char*>;
-
-struct way {
-  const char* name;
-  int workers;
-  std::vector<setting> env;
-};
 
 std::vector<way> ways() {
   const setting sim{"TOBI_TRANSPORT", "sim"}, tcp{"TOBI_TRANSPORT", "ofi"}, heap{"TOBI_HEAP_SIZE", "64M"},
@@ -40,17 +32,11 @@ std::vector<way> ways() {
       {"shm", 3, {heap, cache}},
       {"sim", 5, {sim, {"TOBI_NODES", "3"}, heap, cache}},
       {"tcp", 4, {tcp, {"TOBI_NODES", "2"}, heap, cache}},
+      {"server", 4, {tcp, {"TOBI_NODES", "2"}, {"TOBI_AMO_SERVER", "worker"}, heap, cache}},
       {"debug", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_DEBUG_GLOBAL", "1"}, {"TOBI_DEBUG_MIGRATE", "1"}, heap, cache}}};
 }
 
-class together : public testing::TestWithParam<way> {
- protected:
-  template <class Body>
-  void expect_zero(Body body) {
-    const outcome o = in_job(GetParam().workers, {}, body, GetParam().env);
-    EXPECT_EQ(o.status, 0) << o.said;
-  }
-};
+class together : public in_each_way {};
 
 struct wide {
   std::array<std::uint64_t, 300> words;
@@ -246,7 +232,7 @@ TEST_P(together, a_file_is_mapped_by_each_worker) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(ways, together, testing::ValuesIn(ways()), [](const auto& one) { return one.param.name; });
+INSTANTIATE_TEST_SUITE_P(ways, together, testing::ValuesIn(ways()), name_of_way);
 
 TEST(together_job, mistakes_are_told) {
   ends_with("rt.broadcast was given rank 2 as its root; there are ranks 0 to 1", 2, {},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers that all tasks read often and few of them change, in one direction: the best solution so far of a branch and
 // bound, a flag that says stop. Each worker has a copy, which it reads as it reads a variable. It looks at the number
-// itself now and then, so a copy is late by some 100 microseconds of a worker that reads it again and again.
+// itself now and then. So the copy of a worker that reads it again and again is late by some 100 microseconds.
 //
 // Reads and updates need no order. A number only falls (shared_min) or only grows (shared_max), and so does each copy.
 // So a task that has seen a value finds no worse one on the same worker afterwards.
@@ -23,26 +23,21 @@ inline namespace elided {
 /// What the classes of this header are made of: not for users.
 namespace pieces {
 
-struct least {
+/// What is better: less, or more.
+template <bool Less>
+struct order {
   template <class T>
   static bool better(T a, T b) noexcept {
-    return a < b;
+    return Less ? a < b : b < a;
   }
+  /// Returns what the number was.
   template <class T>
   static T update(global_ptr<T> at, T value) {
-    return fetch_min(at, value);
+    return Less ? fetch_min(at, value) : fetch_max(at, value);
   }
 };
-struct greatest {
-  template <class T>
-  static bool better(T a, T b) noexcept {
-    return b < a;
-  }
-  template <class T>
-  static T update(global_ptr<T> at, T value) {
-    return fetch_max(at, value);
-  }
-};
+using least = order<true>;
+using greatest = order<false>;
 
 /// Nanoseconds of a clock that only grows.
 inline std::int64_t clock_ns() noexcept {

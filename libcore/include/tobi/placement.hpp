@@ -9,7 +9,7 @@
 //
 // Each worker gets its part as a task, and divides it further as usual, so that others can steal of it. The workers of
 // the same node do so at once, since they read its memory directly. A worker of another node does so when it has been
-// idle for as long as its own part took. With affinity::owner_computes nobody does.
+// idle for as long as its own part took, or for 20 ms. With affinity::owner_computes nobody does.
 //
 // All of this is about speed: where a task runs never changes what it computes. A task stays where it is while an
 // exception is under way, and with TOBI_SCHED=child_full and child_rtc, whose tasks do not move.
@@ -174,9 +174,8 @@ template <class T>
 /// @endcode
 template <class T>
 [[nodiscard]] global_span<T> local_part(global_span<T> all) {
-  const int rank = pieces::here();
   for (const segment<T> s : segments(all)) {
-    if (s.owner == rank) return s.part;
+    if (s.owner == pieces::here()) return s.part;
   }
   return {};
 }
@@ -243,6 +242,20 @@ template <class T>
 
 namespace pieces {
 
+/// Memory for the time of one algorithm, in the heap of the worker that runs the caller. Not initialized.
+template <class T>
+class scratch {
+ public:
+  explicit scratch(std::size_t count) : all_(allocate_global<T>(count), count) {}
+  ~scratch() { free_global(all_.data(), all_.size()); }
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+  [[nodiscard]] global_span<T> span() const noexcept { return all_; }
+
+ private:
+  global_span<T> all_;
+};
+
 /// leaf(piece) for the pieces of the parts [LO, HI), each begun by its owner. What begins elsewhere goes there first
 /// and is divided there, so the depth is the logarithm of the number of parts.
 template <class Leaf>
@@ -295,7 +308,8 @@ std::optional<R> fold_homes(const placement& at, std::size_t lo, std::size_t hi,
 /// The same, where workers have several pieces each: their results meet in global memory.
 template <class R, class Fold, class Combine>
 std::optional<R> fold_cyclic_homes(const placement& at, std::size_t n, const Fold& fold, const Combine& combine) {
-  const global_span<std::optional<R>> results(allocate_global<std::optional<R>>(at.size()), at.size());
+  const scratch<std::optional<R>> kept(at.size());
+  const global_span<std::optional<R>> results = kept.span();
   at_homes(at, 0, at.parts(), [=](std::size_t piece) {
     Fold mine = fold;
     const std::size_t begin = at.begin_of(piece, n);
@@ -311,7 +325,6 @@ std::optional<R> fold_cyclic_homes(const placement& at, std::size_t n, const Fol
     all.reset();
     all.emplace(before ? mine(*before, *next) : *next);
   }
-  free_global(results.data(), results.size());
   return all;
 }
 

@@ -137,20 +137,6 @@ void sweep_in_tasks(const execution_policy& how, std::size_t size, const Body& b
   });
 }
 
-/// Memory for the time of one algorithm, in the heap of the worker that runs the caller. Not initialized.
-template <class T>
-class scratch {
- public:
-  explicit scratch(std::size_t count) : all_(allocate_global<T>(count), count) {}
-  ~scratch() { free_global(all_.data(), all_.size()); }
-  scratch(const scratch&) = delete;
-  scratch& operator=(const scratch&) = delete;
-  [[nodiscard]] global_span<T> span() const noexcept { return all_; }
-
- private:
-  global_span<T> all_;
-};
-
 /// Ranges that must go together.
 inline void check_sizes(const char* name, std::size_t in, std::size_t out) {
   if (out >= in) return;

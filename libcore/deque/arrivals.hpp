@@ -6,7 +6,8 @@
 // compare-and-swap 0 -> image, and the owner alone takes, by compare-and-swap image -> 0. The sender that fills the
 // word gives the image away with it, and reads it no more. The owner reads the image only after its own
 // compare-and-swap, whose acquire meets the release of the sender's. Nobody fills a word that is full, so the owner's
-// compare-and-swap never fails. It is one because a word that atomics change is changed by nothing else (net/README.md).
+// compare-and-swap never fails. It is one because a word that atomics change is changed by nothing else
+// (net/README.md).
 //
 // Thieves do not look here. A worker that computes while something has arrived shows it among its ready tasks: at a
 // fork where a thief has asked for work, else by its attendant (sched/presence.hpp).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the attendant (sched/attendant.hpp) of another worker of this host is called: by a thief that wants something, and
-// by one that has brought something.
+// How the attendant (sched/attendant.hpp) of another worker of this host is called: by a thief that wants something,
+// and by a worker that has brought something.
 #pragma once
 
 #include "libcore/deque/window.hpp"

@@ -2,11 +2,13 @@
 // The C names: what the assembly and the templates of the public headers call. Each goes in by the door.
 #include "libcore/sched/worker.hpp"
 #include "libcore/task/door.hpp"
+#include "tobi/detail/measured_pieces.hpp"
 #include "tobi/detail/one_error.hpp"
 #include "tobi/finish.hpp"
 #include "tobi/future.hpp"
 #include "tobi/placement.hpp"
 #include "tobi/task.hpp"
+#include "tobi/task_group.hpp"
 
 using tobi::sched::this_worker;
 using tobi::tasks::indoors;
@@ -86,6 +88,10 @@ int tobi_on_many_nodes(int first, int count) noexcept {
   const indoors now;
   return this_worker().travel().on_many_nodes(first, count) ? 1 : 0;
 }
+int tobi_child_runs_first() noexcept {
+  const indoors now;
+  return this_worker().travel().child_runs_first() ? 1 : 0;
+}
 
 void tobi_finish_begin(scope_marker* marker) noexcept {
   const indoors now;
@@ -114,6 +120,19 @@ void tobi_async_end(scope_marker* marker, std::uint64_t finish) noexcept {
 void tobi_async_parted(handle* h, std::uint64_t finish) noexcept {
   const indoors now;
   this_worker().finishes().async_parted(h->record, finish);
+}
+
+std::uint64_t tobi_group_begin() noexcept {
+  const indoors now;
+  return this_worker().finishes().begin_group();
+}
+std::uint64_t tobi_group_async(std::uint64_t finish) noexcept {
+  const indoors now;
+  return this_worker().finishes().new_async(finish);
+}
+void tobi_group_end(std::uint64_t finish) {
+  const indoors now;
+  this_worker().finishes().end(finish);
 }
 
 }  // extern "C"

@@ -26,6 +26,8 @@ class travel {
   [[nodiscard]] int here() const noexcept { return net_->rank(); }
   /// Whether COUNT ranks from FIRST on, in turn, are of more nodes than one.
   [[nodiscard]] bool on_many_nodes(int first, int count) const noexcept;
+  /// Whether continuations are stolen.
+  [[nodiscard]] bool child_runs_first() const noexcept { return sched_->moves_tasks(); }
 
  private:
   [[nodiscard]] int computing_near(int rank) const noexcept;

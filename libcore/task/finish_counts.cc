@@ -32,14 +32,18 @@ constexpr std::uint64_t named_at_most = 3;
 
 }  // namespace
 
-void finish_counts::begin(detail::scope_marker& marker) noexcept {
-  thread_.must_run_tasks_here("tobi::finish");
+std::uint64_t finish_counts::make(const char* what) noexcept {
+  thread_.must_run_tasks_here(what);
   auto* fresh = static_cast<finish_object*>(objects_.need(sizeof(finish_object), "for a finish"));
   *fresh = finish_object{};
   make_unwritten(fresh->ended, record_status::finishing);
   fresh->strands = 1;
-  scopes_.open(marker, net_->here(fresh).word);
+  return net_->here(fresh).word;
 }
+
+void finish_counts::begin(detail::scope_marker& marker) noexcept { scopes_.open(marker, make("tobi::finish")); }
+
+std::uint64_t finish_counts::begin_group() noexcept { return make("tobi::task_group"); }
 
 std::uint64_t finish_counts::async_finish() noexcept {
   const std::uint64_t finish = scopes_.now();
@@ -47,6 +51,10 @@ std::uint64_t finish_counts::async_finish() noexcept {
     base::fatal(
         "tobi::async was called outside of any tobi::finish, and nothing would wait for it; put one around it.");
   }
+  return new_async(finish);
+}
+
+std::uint64_t finish_counts::new_async(std::uint64_t finish) noexcept {
   if (sched_->moves_at_joins()) return finish;
   net_->fetch_add(strands_of(finish), 1);
   return finish | detail::async_counted;
@@ -103,6 +111,10 @@ void finish_counts::fail(std::uint64_t finish) noexcept {
 void finish_counts::end(detail::scope_marker& marker) {
   const std::uint64_t finish = marker.finish;
   close(marker);
+  end(finish);
+}
+
+void finish_counts::end(std::uint64_t finish) {
   const net::location at{finish};
   // At 1 there is no strand but ours, and none that could make one: no atomic is needed to find that.
   const auto alone = [this, at] {

@@ -45,10 +45,16 @@ class finish_counts {
   void begin(detail::scope_marker& marker) noexcept;
   /// Waits for all that FINISH, of MARKER, governs. Throws finish_error.
   void end(detail::scope_marker& marker);
+  /// A finish that governs no scope: asyncs are made members of it one by one, by new_async().
+  std::uint64_t begin_group() noexcept;
+  /// Waits for all strands of FINISH but the caller's. Throws finish_error.
+  void end(std::uint64_t finish);
   /// In a catch clause: keeps the exception for the end of FINISH.
   void fail(std::uint64_t finish) noexcept;
   /// The finish around the caller, perhaps with detail::async_counted. Ends the job where there is none.
   std::uint64_t async_finish() noexcept;
+  /// FINISH as its new async is told of it.
+  std::uint64_t new_async(std::uint64_t finish) noexcept;
   void async_begin(detail::scope_marker& marker, std::uint64_t finish) noexcept;
   void async_end(const detail::scope_marker& marker, std::uint64_t finish) noexcept;
   /// The caller was taken away from its async.
@@ -57,6 +63,7 @@ class finish_counts {
   void strand_ended(std::uint64_t finish) noexcept;
 
  private:
+  std::uint64_t make(const char* what) noexcept;
   void close(const detail::scope_marker& marker) noexcept;
   [[noreturn]] void throw_all(std::uint64_t first);
 

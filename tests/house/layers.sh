@@ -74,7 +74,7 @@ vendor 'mpi.h' '(transports|bootstrap)/mpi/'
 vendor 'pmix.h' bootstrap/pmix/
 vendor 'elfutils/' libcore/job/dwarf.cc
 
-standard='algorithm|array|bit|concepts|cstddef|cstdint|cstdlib|cstring|ctime|cxxabi.h|exception|functional|iterator|limits|memory|optional|span|stdexcept|string|string_view|tuple|type_traits|typeinfo|utility|variant|vector'
+standard='algorithm|array|bit|chrono|concepts|cstddef|cstdint|cstdlib|cstring|ctime|cxxabi.h|exception|functional|iterator|limits|memory|optional|span|stdexcept|string|string_view|tuple|type_traits|typeinfo|utility|variant|vector'
 nothing 'public headers include only the standard library' "$(sources libcore/include | xargs grep -nE '^#include <' | grep -vE "#include <($standard)>")"
 # foreign: streams of the library that read or write in whatever locale the program has.
 foreign() { grep -nE 'std::[io]?(string|f)stream|f?printf\(.*%[0-9.*]*[fge]' "$@" /dev/null | grep -v '^libcore/base/plain_text.hpp:\|^alloc/tsd_by_offset.cc:\|/raw_lane\|:[0-9]*: *//'; }

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -185,6 +186,54 @@ void scans(checker& c) {
   tobi::free_all(b);
 }
 
+void selections(checker& c) {
+  const std::size_t n = c.now.size;
+  const execution_policy how = c.now.how;
+  const auto a = tobi::allocate_all<record>(n, c.how);
+  const auto b = tobi::allocate_all<record>(n + 1, c.how);
+  std::vector<record> x(n);
+  for (std::size_t i = 0; i < n; ++i) x[i] = {mixed(i) % 64, static_cast<std::uint32_t>(i)};
+  const auto fill_a = [=] {
+    tobi::for_each(how, a, tobi::mode::write, [](record& r, std::size_t i) {
+      r = {mixed(i) % 64, static_cast<std::uint32_t>(i)};
+    });
+  };
+  // Some, a few, none and all of them.
+  for (const std::uint32_t below : {40u, 1u, 0u, 64u}) {
+    const auto chosen = [below](const record& r) { return r.key < below; };
+    const auto place = [](auto at, auto begin) { return static_cast<std::size_t>(at - begin); };
+    std::vector<record> wanted;
+    std::copy_if(x.begin(), x.end(), std::back_inserter(wanted), chosen);
+    tobi::run(fill_a);
+    const std::size_t copied = tobi::run([=] {
+      tobi::store(&b[n], record{77, 77});
+      return tobi::copy_if(how, global_span<const record>(a), b.first(n), chosen);
+    });
+    c.same("copy_if", now_in(b.first(copied)), wanted);
+    c.same("what copy_if leaves", tobi::load(&b[n]), record{77, 77});
+    c.same("what copy_if reads", now_in(a), x);
+    const std::size_t first = tobi::run([=] { return tobi::partition(how, a, chosen); });
+    std::vector<record> both = x;
+    c.same("partition, the place", first, place(std::stable_partition(both.begin(), both.end(), chosen), both.begin()));
+    c.same("partition", now_in(a), both);
+    tobi::run(fill_a);
+    const std::size_t stay = tobi::run([=] { return tobi::remove_if(how, a, chosen).size(); });
+    std::vector<record> left = x;
+    left.erase(std::remove_if(left.begin(), left.end(), chosen), left.end());
+    c.same("remove_if", now_in(a.first(stay)), left);
+  }
+  for (const std::uint32_t keys : {64u, 2u, 1u}) {
+    const auto alike = [keys](const record& one, const record& two) { return one.key % keys == two.key % keys; };
+    tobi::run(fill_a);
+    const std::size_t kept = tobi::run([=] { return tobi::unique(how, a, alike).size(); });
+    std::vector<record> wanted = x;
+    wanted.erase(std::unique(wanted.begin(), wanted.end(), alike), wanted.end());
+    c.same("unique", now_in(a.first(kept)), wanted);
+  }
+  tobi::free_all(b);
+  tobi::free_all(a);
+}
+
 void sorts(checker& c) {
   const std::size_t n = c.now.size;
   const execution_policy how = c.now.how;
@@ -240,6 +289,19 @@ void sorts(checker& c) {
     tobi::sort(how, k);
   });
   c.same("sort of numbers", now_in(k), y);
+  // Values that go with their keys; some keys are equal.
+  tobi::run([=] {
+    tobi::for_each(how, k, tobi::mode::write, [](std::uint64_t& e, std::size_t i) { e = mixed(i) % 100; });
+    tobi::for_each(how, a, tobi::mode::write, [](record& r, std::size_t i) {
+      r = {mixed(i) % 100, static_cast<std::uint32_t>(i)};
+    });
+    tobi::sort_by_key(how, k, a, std::greater<>());
+  });
+  for (std::size_t i = 0; i < n; ++i) x[i] = {mixed(i) % 100, static_cast<std::uint32_t>(i)};
+  std::stable_sort(x.begin(), x.end(), [](const record& one, const record& two) { return earlier(two, one); });
+  for (std::size_t i = 0; i < n; ++i) y[i] = x[i].key;
+  c.same("sort_by_key, the keys", now_in(k), y);
+  c.same("sort_by_key, the values", now_in(a), x);
   tobi::free_all(k);
   tobi::free_all(scratch);
   tobi::free_all(b);
@@ -282,6 +344,7 @@ TEST(global_algorithms, element_by_element) {
 }
 TEST(global_algorithms, reductions) { all_shapes(whole ? small_caches() : less_over_sockets(lazy), reductions); }
 TEST(global_algorithms, scans) { all_shapes(whole ? small_caches() : less_over_sockets(lazy), scans); }
+TEST(global_algorithms, selections) { all_shapes(whole ? small_caches() : less_over_sockets(lazy), selections); }
 TEST(global_algorithms, sorts_and_merges) {
   all_shapes(in_soak ? small_caches() : less_over_sockets(whole ? lazy : ""), sorts);
 }
@@ -292,6 +355,7 @@ TEST(global_algorithms, the_smallest_caches) {
       nodes{"TOBI_NODES", "2"}, sim{"TOBI_TRANSPORT", "sim"};
   all_shapes({{"3 blocks", 2, {nodes, sim, block, sub, {"TOBI_CACHE_SIZE", "12K"}}}}, elementwise);
   all_shapes({{"3 blocks", 2, {nodes, sim, block, sub, {"TOBI_CACHE_SIZE", "12K"}}}}, scans);
+  all_shapes({{"4 blocks", 2, {nodes, sim, block, sub, {"TOBI_CACHE_SIZE", "16K"}}}}, selections);
   all_shapes({{"4 blocks", 2, {nodes, sim, block, sub, {"TOBI_CACHE_SIZE", "16K"}}}}, sorts);
 }
 

@@ -52,8 +52,16 @@ task <<<'  return tobi::spawn([p = std::make_unique<long>(1)] { return *p; }).jo
 task <<<'  const auto c = [p = std::make_unique<long>(1)] { return *p; }; return tobi::spawn(c).join();' | says "$closure" 'so is one that has a name' -std=c++20
 task <<<'  return tobi::spawn([v = std::vector<long>(3)] { return v[0]; }).join();' | says "$closure" 'a closure with a container is refused' -std=c++20
 task <<<'  return static_cast<long>(tobi::spawn([] { return std::string("x"); }).join().size());' | says "$result" 'a result that owns memory is refused' -std=c++20
-element='tobi: a[i] is the element, and &a[i] its address'
+handle='tobi: a task is not moved, and no container holds tasks'
+task <<<'  std::vector<tobi::task<long>> all; all.push_back(tobi::spawn(add, 1L, 2L)); return all[0].join();' | says "$handle" 'a container of tasks is told' -std=c++20
+task <<<'  auto one = tobi::spawn(add, 1L, 2L); auto other = std::move(one); return other.join();' | says "$handle" 'a task that is moved is told' -std=c++20
+loop='tobi: the function of a loop or a reduction takes an index, or the two ends'
+task <<<'  tobi::parallel_for(0, 9, [](std::string) {});' | says "$loop" 'a body that takes no index is told' -std=c++20
+chunks='tobi: for_chunks(ranges..., body): each range is in(a), out(a) or inout(a)'
 spans() { { echo '  const auto a = tobi::allocate_all<long>(9); tobi::global_vector<long> v(9);'; cat; } | task; }
+spans <<<'  tobi::for_chunks(a, [](std::size_t, std::size_t, long*) {});' | says "$chunks" 'a range that does not say how it is used is told' -std=c++20
+spans <<<'  tobi::for_chunks(tobi::in(a), [](std::size_t, std::size_t, long*) {});' | says 'tobi: the function of a chunk loop is called with' 'a body that writes what is read is told' -std=c++20
+element='tobi: a[i] is the element, and &a[i] its address'
 spans <<<'  long sum = 0; sum += *a[3]; return sum;' | says "$element" '*a[i] of a span is told' -std=c++20
 spans <<<'  return tobi::load(v[3]);' | says "$element" 'load(v[i]) of a vector is told' -std=c++20
 spans <<<'  tobi::store(a[3], 5L);' | says "$element" 'store(a[i], x) is told' -std=c++20

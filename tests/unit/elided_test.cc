@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <stdexcept>
 #include <tobi/algorithm.hpp>
 #include <tobi/finish.hpp>
 #include <tobi/future.hpp>
 #include <tobi/global_vector.hpp>
+#include <tobi/task_group.hpp>
 #include <tuple>
 #include <variant>
+#include <vector>
 
 namespace {
 
@@ -59,6 +62,45 @@ TEST(elided, functions_have_arguments_and_invocations_results) {
       tobi::parallel_invoke([] { return 1; }, [] {}, [n = 2L]() mutable { return ++n; });
   EXPECT_EQ(std::get<0>(got), 1);
   EXPECT_EQ(std::get<2>(got), 3);
+}
+
+TEST(elided, a_group_gathers_what_fails_in_it) {
+  int ran = 0;
+  tobi::task_group group;
+  for (int i = 0; i < 5; ++i) {
+    group.run([count = &ran] {
+      tobi::async([=] { ++*count; });
+      throw std::out_of_range("one");
+    });
+  }
+  EXPECT_THROW(group.wait(), tobi::finish_error);
+  group.wait();
+  EXPECT_EQ(ran, 5);
+}
+
+TEST(elided, loops_need_no_grain) {
+  std::vector<int> times(1000);
+  tobi::parallel_for(0, times.size(), [&](auto i) { ++times[static_cast<std::size_t>(i)]; });
+  tobi::parallel_for(0, 1000, [&](int first, int last) {
+    for (int i = first; i < last; ++i) ++times[static_cast<std::size_t>(i)];
+  });
+  EXPECT_EQ(times, std::vector<int>(1000, 2));
+  EXPECT_EQ(tobi::parallel_reduce(
+                0, 5000, 0, [](int i) { return i; }, std::plus<>()),
+            12497500);
+}
+
+TEST(elided, chunks_and_selections) {
+  tobi::global_vector<int> a(100), b(100);
+  tobi::iota(a.span(), 0);
+  tobi::for_chunks(tobi::in(a.span(), 1, 1), tobi::out(b.span()),
+                   [](std::size_t first, std::size_t n, auto* x, auto* y) {
+                     for (std::size_t i = 0; i < n; ++i) y[i] = first + i == 0 ? x[i] : x[i] + x[i - 1];
+                   });
+  const auto sum = [](std::size_t, std::size_t n, const int* x) { return std::accumulate(x, x + n, 0); };
+  EXPECT_EQ(tobi::reduce_chunks(tobi::in(b.span()), 1, std::plus<>(), sum), 1 + 99 * 99 + 0);
+  EXPECT_EQ(tobi::remove_if(a.span(), [](int x) { return x % 3 == 0; }).size(), 66u);
+  EXPECT_EQ(tobi::partition(b.span(), [](int x) { return x > 100; }), 49u);
 }
 
 TEST(elided, what_is_thrown_leaves_algorithms_as_one_type) {

@@ -3,10 +3,12 @@
 // by itself; the headers of algorithm/ say what each costs.
 #pragma once
 
+#include "tobi/algorithm/chunks.hpp"
 #include "tobi/algorithm/find.hpp"
 #include "tobi/algorithm/for_each.hpp"
 #include "tobi/algorithm/merge.hpp"
 #include "tobi/algorithm/policy.hpp"
 #include "tobi/algorithm/reduce.hpp"
 #include "tobi/algorithm/scan.hpp"
+#include "tobi/algorithm/select.hpp"
 #include "tobi/algorithm/sort.hpp"

@@ -3,6 +3,7 @@
 // namespace of its own, so that both can be linked into one binary.
 #pragma once
 
+#include <concepts>
 #include <type_traits>
 #include <utility>
 
@@ -21,7 +22,13 @@ class [[nodiscard]] task {
   }
   task(const task&) = delete;
   task& operator=(const task&) = delete;
+  /// Says what to use instead.
+  template <std::same_as<task> Same>
+  task(Same&&) {
+    static_assert(!std::same_as<Same, task>, TOBI_HANDLE_SENTENCE);
+  }
   R join() { return value_; }
+  [[nodiscard]] bool done() const noexcept { return true; }
 
  private:
   template <class F>
@@ -43,7 +50,13 @@ class [[nodiscard]] task<void> {
   }
   task(const task&) = delete;
   task& operator=(const task&) = delete;
+  /// Says what to use instead.
+  template <std::same_as<task> Same>
+  task(Same&&) {
+    static_assert(!std::same_as<Same, task>, TOBI_HANDLE_SENTENCE);
+  }
   void join() {}
+  [[nodiscard]] bool done() const noexcept { return true; }
 };
 
 template <class F, class... Arguments>

@@ -71,6 +71,18 @@ struct async_body {
     tobi_async_end(&marker, finish);
   }
 };
+
+/// Forks FUNCTION as an async of FINISH, perhaps with async_counted.
+template <class F>
+[[gnu::always_inline]] inline void fork_async(const F& function, std::uint64_t finish) {
+  const async_body<F> body{function, finish};
+  handle h;
+  h.record = 0;
+  fork_task<void>(body, (finish & async_counted) == 0 ? &h : nullptr);
+  if (h.record != 0) [[unlikely]] {
+    tobi_async_parted(&h, finish);
+  }
+}
 }  // namespace detail
 
 /// Runs BODY in the caller's task, and waits for all asyncs that were made in it, by any task. May migrate the caller.
@@ -105,16 +117,10 @@ void finish(F&& body) {
 /// Forks FUNCTION. Its closure must be trivially copyable. Its result is dropped: an async gives what it finds by a
 /// promise. May migrate the caller. Outside of any finish it ends the job with a message.
 template <class Function>
-void async(Function&& function) {
+void async(const Function& function) {
   using F = std::decay_t<Function>;
   detail::check_closure<F>();
-  const detail::async_body<F> body{std::forward<Function>(function), detail::tobi_async_finish()};
-  detail::handle h;
-  h.record = 0;
-  detail::fork_task<void>(body, (body.finish & detail::async_counted) == 0 ? &h : nullptr);
-  if (h.record != 0) [[unlikely]] {
-    detail::tobi_async_parted(&h, body.finish);
-  }
+  detail::fork_async<F>(function, detail::tobi_async_finish());
 }
 
 #else
@@ -122,12 +128,15 @@ void async(Function&& function) {
 inline namespace elided {
 namespace detail_elided {
 struct finish_state {
-  finish_state* outer;
   std::uint64_t failed = 0;
   std::string text{};
   void add(const std::string& what) {
     ++failed;
     if (failed <= 3) text += (failed == 1 ? "" : "; ") + what;
+  }
+  void end() const {
+    if (failed == 0) return;
+    throw finish_error(failed, std::to_string(failed) + " of the tasks of a finish failed: " + text);
   }
 };
 inline finish_state* governing = nullptr;
@@ -146,13 +155,11 @@ void guarded(finish_state& s, F&& f) {
 
 template <class F>
 void finish(F&& body) {
-  detail_elided::finish_state mine{detail_elided::governing};
-  detail_elided::governing = &mine;
+  detail_elided::finish_state mine;
+  detail_elided::finish_state* const outer = std::exchange(detail_elided::governing, &mine);
   detail_elided::guarded(mine, std::forward<F>(body));
-  detail_elided::governing = mine.outer;
-  if (mine.failed != 0) {
-    throw finish_error(mine.failed, std::to_string(mine.failed) + " of the tasks of a finish failed: " + mine.text);
-  }
+  detail_elided::governing = outer;
+  mine.end();
 }
 template <class F>
 void async(const F& function) {

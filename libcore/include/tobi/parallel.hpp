@@ -4,6 +4,7 @@
 // tasks of the pattern have ended. With TOBI_ELIDE the patterns run serially.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <variant>
 
+#include "tobi/detail/measured_pieces.hpp"
 #include "tobi/detail/one_error.hpp"
 #include "tobi/placement.hpp"
 #include "tobi/task.hpp"
@@ -50,27 +52,25 @@ std::tuple<element_of<F>, element_of<G>, element_of<Rest>...> invoke_all(const F
   }
 }
 
-/// How many indices [BEGIN, END) has, which is not empty.
-template <class Index>
-constexpr std::size_t distance(Index begin, Index end) noexcept {
-  return static_cast<std::size_t>(end) - static_cast<std::size_t>(begin);
+/// A grain that a program names: at least 1.
+template <std::integral Grain>
+constexpr std::size_t grain_of(Grain grain) noexcept {
+  return grain < 1 ? 1 : static_cast<std::size_t>(grain);
 }
-/// The index N places behind BEGIN.
-template <class Index>
-constexpr Index advanced(Index begin, std::size_t n) noexcept {
-  return static_cast<Index>(static_cast<std::size_t>(begin) + n);
-}
+/// The grain of a loop for which none is named.
+inline constexpr std::size_t measured_grain = 0;
+
+// A body that always throws leaves recursions that do not end otherwise, and GCC 12 says so.
+#pragma GCC diagnostic push
+#if defined __GNUC__ && !defined __clang__ && __GNUC__ >= 12
+#pragma GCC diagnostic ignored "-Winfinite-recursion"
+#endif
 
 template <class Index, class Body>
-void for_each_index(Index begin, Index end, const Body& body) {
-  Body mine = body;
-  for (Index i = begin; i < end; ++i) mine(i);
-}
-/// GRAIN is at least 1.
-template <class Index, class Body>
-void for_halves(Index begin, Index end, Index grain, const Body& body) {
-  if (distance(begin, end) <= static_cast<std::size_t>(grain)) {
-    for_each_index(begin, end, body);
+void for_halves(Index begin, Index end, std::size_t grain, const Body& body) {
+  if (distance(begin, end) <= grain) {
+    Body mine = body;
+    for_each_index(begin, end, mine);
     return;
   }
   const Index middle = advanced(begin, distance(begin, end) / 2);
@@ -78,25 +78,152 @@ void for_halves(Index begin, Index end, Index grain, const Body& body) {
   for_halves(middle, end, grain, body);
   left.join();
 }
+/// [BEGIN, END) is not empty.
+template <class Index, class Body>
+void for_range(Index begin, Index end, std::size_t grain, const Body& body) {
+  if (grain == measured_grain) {
+    in_measured_tasks(begin, end, 1, loop_work<Body>{body});
+  } else {
+    for_halves(begin, end, grain, body);
+  }
+}
 
 template <class R, class Index, class Map, class Combine>
 R reduce_each(Index begin, Index end, const R& identity, const Map& map, const Combine& combine) {
   Combine mine = combine;
   Map mapped = map;
-  R value = identity;
-  for (Index i = begin; i < end; ++i) value = mine(value, mapped(i));
-  return value;
+  if constexpr (std::is_invocable_v<Map&, Index>) {
+    R value = identity;
+    for (Index i = begin; i < end; ++i) value = mine(value, mapped(i));
+    return value;
+  } else {
+    return mine(identity, mapped(begin, end));
+  }
 }
 template <class R, class Index, class Map, class Combine>
-R reduce_halves(Index begin, Index end, Index grain, const R& identity, const Map& map, const Combine& combine) {
-  if (distance(begin, end) <= static_cast<std::size_t>(grain)) {
-    return reduce_each<R>(begin, end, identity, map, combine);
-  }
+R reduce_halves(Index begin, Index end, std::size_t grain, const R& identity, const Map& map, const Combine& combine) {
+  if (distance(begin, end) <= grain) return reduce_each<R>(begin, end, identity, map, combine);
   Combine mine = combine;
   const Index middle = advanced(begin, distance(begin, end) / 2);
   auto left = spawn([=] { return reduce_halves<R>(begin, middle, grain, identity, map, combine); });
   const R right = reduce_halves<R>(middle, end, grain, identity, map, combine);
   return mine(left.join(), right);
+}
+
+/// A reduction's work, as in_measured_tasks() wants it.
+template <class R, class Map, class Combine>
+struct reduce_work {
+  using value_type = R;
+  R identity;
+  [[no_unique_address]] Map map;
+  [[no_unique_address]] Combine add;
+
+  template <class Index>
+  R serially(Index begin, Index end, std::size_t block) {
+    const std::size_t n = distance(begin, end);
+    if (n <= block) return reduce_each<R>(begin, end, identity, map, add);
+    const Index middle = advanced(begin, n / 2);
+    const R left = serially(begin, middle, block);
+    return add(left, serially(middle, end, block));
+  }
+  R combine(const R& left, const R& right) { return add(left, right); }
+};
+
+/// What a reduction over N indices never splits: so many that there are at most 1024 parts.
+constexpr std::size_t reduce_block(std::size_t n) noexcept { return (n + 1023) / 1024; }
+
+/// [BEGIN, END) is not empty.
+template <class R, class Index, class Map, class Combine>
+R reduce_range(Index begin, Index end, std::size_t grain, const R& identity, const Map& map, const Combine& combine) {
+  if (grain != measured_grain) return reduce_halves<R>(begin, end, grain, identity, map, combine);
+  return in_measured_tasks(begin, end, reduce_block(distance(begin, end)),
+                           reduce_work<R, Map, Combine>{identity, map, combine});
+}
+
+#pragma GCC diagnostic pop
+
+/// Whether FUNCTION is the body of a loop over Index, or the map of a reduction.
+template <class Function, class Index>
+constexpr void check_body() {
+  static_assert(std::is_integral_v<Index>, "tobi: loops and reductions count with an integer");
+  static_assert(std::is_invocable_v<Function&, Index> || std::is_invocable_v<Function&, Index, Index>,
+                "tobi: the function of a loop or a reduction takes an index, or the two ends of a range of them");
+}
+
+/// The integers that a loop from a Begin to an End counts with: their common type. Where one of them is signed and the
+/// other is not, a signed one of 64 bits: a negative begin stays what it is, and so does a large end (below 2^63).
+template <class Begin, class End>
+using index_between =
+    std::conditional_t<std::is_signed_v<Begin> == std::is_signed_v<End>, std::common_type_t<Begin, End>, std::int64_t>;
+
+/// A whole loop.
+template <class Begin, class End, class Body>
+void loop(Begin begin, End end, std::size_t grain, const Body& body) {
+  using Index = index_between<Begin, End>;
+  detail::check_closure<Body>();
+  check_body<Body, Index>();
+  const auto first = static_cast<Index>(begin);
+  const auto last = static_cast<Index>(end);
+  if (first < last) with_one_error([&] { for_range(first, last, grain, body); });
+}
+/// A whole loop that begins where AT says.
+template <class Begin, class End, class Body>
+void loop(const placement& at, Begin begin, End end, std::size_t grain, const Body& body) {
+  using Index = index_between<Begin, End>;
+  detail::check_closure<Body>();
+  check_body<Body, Index>();
+  const auto first = static_cast<Index>(begin);
+  const auto last = static_cast<Index>(end);
+  if (!(first < last)) return;
+  with_one_error([&] {
+    if (!at.at_owners()) {
+      for_range(first, last, grain, body);
+      return;
+    }
+    const std::size_t n = distance(first, last);
+    at_homes(at, 0, at.parts(), [at, first, grain, n, own = body](std::size_t piece) {
+      const Index from = advanced(first, at.begin_of(piece, n));
+      const Index to = advanced(first, at.begin_of(piece + 1, n));
+      if (from < to) for_range(from, to, at.alone() ? n : grain, own);
+    });
+  });
+}
+
+/// A whole reduction.
+template <class R, class Begin, class End, class Map, class Combine>
+R reduction(Begin begin, End end, std::size_t grain, const R& identity, const Map& map, const Combine& combine) {
+  using Index = index_between<Begin, End>;
+  detail::check_result<R>();
+  detail::check_closure<Map>();
+  detail::check_closure<Combine>();
+  check_body<Map, Index>();
+  const auto first = static_cast<Index>(begin);
+  const auto last = static_cast<Index>(end);
+  if (!(first < last)) return identity;
+  return with_one_error([&] { return reduce_range<R>(first, last, grain, identity, map, combine); });
+}
+/// A whole reduction that begins where AT says.
+template <class R, class Begin, class End, class Map, class Combine>
+R reduction(const placement& at, Begin begin, End end, std::size_t grain, const R& identity, const Map& map,
+            const Combine& combine) {
+  if (!at.at_owners()) return reduction<R>(begin, end, grain, identity, map, combine);
+  using Index = index_between<Begin, End>;
+  detail::check_result<R>();
+  detail::check_closure<Map>();
+  detail::check_closure<Combine>();
+  check_body<Map, Index>();
+  const auto first = static_cast<Index>(begin);
+  const auto last = static_cast<Index>(end);
+  if (!(first < last)) return identity;
+  return with_one_error([&]() -> R {
+    const std::size_t n = distance(first, last);
+    const auto part = [at, first, grain, n, identity, own_map = map, own = combine](std::size_t from, std::size_t to) {
+      return reduce_range<R>(advanced(first, from), advanced(first, to), at.alone() ? n : grain, identity, own_map,
+                             own);
+    };
+    const auto all = fold_at_homes<R>(at, n, part, combine);
+    return all ? *all : identity;
+  });
 }
 
 }  // namespace pieces
@@ -121,122 +248,75 @@ std::tuple<pieces::element_of<std::decay_t<Functions>>...> parallel_invoke(Funct
   }
 }
 
-/// body(i) for each i of [begin, end), in tasks of at most GRAIN iterations (at least 1), split in halves.
+/// body(i) for each i of [begin, end), or body(first, last) for the parts of it that are executed one after the other:
+/// then the loop over the indices is the body's own, which may keep values between them. Tasks are as large as is worth
+/// a fork: how long an index takes is measured. The body gets the common type of BEGIN and END. Where one of them is
+/// signed and the other is not, it gets a signed one of 64 bits: a negative begin stays what it is, and so does a large
+/// end (below 2^63).
 /// @code
 /// const auto squares = tobi::allocate_all<long>(1000);
 /// const long sum = tobi::run([=] {
-///   tobi::parallel_for(0, 1000, 100, [=](int i) { squares[i] = i * i; });
+///   tobi::parallel_for(0, squares.size(), [=](long i) { squares[i] = i * i; });
 ///   return tobi::reduce(squares);
 /// });
 /// if (rt.rank() == 0) std::printf("%ld\n", sum);  // prints 332833500
 /// @endcode
-template <class Index, class Body>
-void parallel_for(Index begin, Index end, std::type_identity_t<Index> grain, Body&& body) {
-  static_assert(std::is_integral_v<Index>, "tobi: parallel_for counts with an integer");
-  detail::check_closure<std::decay_t<Body>>();
-  if (!(begin < end)) return;
-  if (grain < 1) grain = Index{1};
-  pieces::with_one_error([&] { pieces::for_halves<Index, std::decay_t<Body>>(begin, end, grain, body); });
+template <std::integral Begin, std::integral End, class Body>
+void parallel_for(Begin begin, End end, const Body& body) {
+  pieces::loop<Begin, End, std::decay_t<Body>>(begin, end, pieces::measured_grain, body);
+}
+/// The same in tasks of at most GRAIN iterations (at least 1), split in halves.
+template <std::integral Begin, std::integral End, std::integral Grain, class Body>
+void parallel_for(Begin begin, End end, Grain grain, const Body& body) {
+  pieces::loop<Begin, End, std::decay_t<Body>>(begin, end, pieces::grain_of(grain), body);
+}
+/// The same, where AT says which worker begins what: see on().
+template <std::integral Begin, std::integral End, class Body>
+void parallel_for(const placement& at, Begin begin, End end, const Body& body) {
+  pieces::loop<Begin, End, std::decay_t<Body>>(at, begin, end, pieces::measured_grain, body);
+}
+/// The same with both. With affinity::owner_computes GRAIN has no effect.
+template <std::integral Begin, std::integral End, std::integral Grain, class Body>
+void parallel_for(const placement& at, Begin begin, End end, Grain grain, const Body& body) {
+  pieces::loop<Begin, End, std::decay_t<Body>>(at, begin, end, pieces::grain_of(grain), body);
 }
 
-/// The same, where AT says which worker begins what: see on(). With affinity::owner_computes GRAIN has no effect.
-template <class Index, class Body>
-void parallel_for(const placement& at, Index begin, Index end, std::type_identity_t<Index> grain, Body&& body) {
-  if (!at.at_owners()) {
-    parallel_for(begin, end, grain, std::forward<Body>(body));
-    return;
-  }
-  static_assert(std::is_integral_v<Index>, "tobi: parallel_for counts with an integer");
-  using Own = std::decay_t<Body>;
-  detail::check_closure<Own>();
-  if (!(begin < end)) return;
-  if (grain < 1) grain = Index{1};
-  const std::size_t n = pieces::distance(begin, end);
-  const Own& given = body;
-  pieces::with_one_error([&] {
-    pieces::at_homes(at, 0, at.parts(), [at, begin, grain, n, own = given](std::size_t piece) {
-      const Index from = pieces::advanced(begin, at.begin_of(piece, n));
-      const Index to = pieces::advanced(begin, at.begin_of(piece + 1, n));
-      if (at.alone()) {
-        pieces::for_each_index(from, to, own);
-      } else if (from < to) {
-        pieces::for_halves(from, to, grain, own);
-      }
-    });
-  });
-}
-
-/// The same with two types of integers, as in parallel_for(0, v.size(), 1, body). The body gets their common type.
-/// Where one of them is signed and the other is not, it gets a signed one of 64 bits: a negative begin stays what it
-/// is, and so does a large end (below 2^63).
-template <class Begin, class End, class Grain, class Body>
-requires(!std::is_same_v<Begin, End>) void parallel_for(Begin begin, End end, Grain grain, Body&& body) {
-  static_assert(std::is_integral_v<Begin> && std::is_integral_v<End>, "tobi: parallel_for counts with integers");
-  using Common = std::common_type_t<Begin, End>;
-  using Index = std::conditional_t<std::is_signed_v<Begin> == std::is_signed_v<End>, Common, std::int64_t>;
-  parallel_for(static_cast<Index>(begin), static_cast<Index>(end), static_cast<Index>(grain), body);
-}
-/// The same with both.
-template <class Begin, class End, class Grain, class Body>
-requires(!std::is_same_v<Begin, End>) void parallel_for(const placement& at, Begin begin, End end, Grain grain,
-                                                        Body&& body) {
-  static_assert(std::is_integral_v<Begin> && std::is_integral_v<End>, "tobi: parallel_for counts with integers");
-  using Common = std::common_type_t<Begin, End>;
-  using Index = std::conditional_t<std::is_signed_v<Begin> == std::is_signed_v<End>, Common, std::int64_t>;
-  parallel_for(at, static_cast<Index>(begin), static_cast<Index>(end), static_cast<Index>(grain), body);
-}
-
-/// Returns map(i), combined by COMBINE for each i of [begin, end), in tasks of at most GRAIN iterations. Returns
-/// IDENTITY for an empty range. COMBINE must be associative. The order of the operands is the order of the indices.
+/// Returns map(i), combined by COMBINE for each i of [begin, end); or map(first, last) of parts of it, for a map that
+/// takes two indices. Returns IDENTITY for an empty range. COMBINE must be associative. The order of the operands is
+/// the order of the indices. Tasks are as large as is worth a fork. How operands are grouped depends on the number of
+/// indices alone, so a sum of floating-point numbers is the same in each run and on any number of workers.
 /// @code
 /// const double pi = tobi::run([] {
 ///   const auto term = [](int i) { return (i % 2 == 0 ? 4.0 : -4.0) / (2 * i + 1); };
-///   return tobi::parallel_reduce(0, 1000000, 1000, 0.0, term, [](double a, double b) { return a + b; });
+///   return tobi::parallel_reduce(0, 1000000, 0.0, term, [](double a, double b) { return a + b; });
 /// });
 /// if (rt.rank() == 0) std::printf("%.5f\n", pi);  // prints 3.14159
 /// @endcode
-template <class Index, class R, class Map, class Combine>
-R parallel_reduce(Index begin, Index end, std::type_identity_t<Index> grain, const R& identity, Map&& map,
-                  Combine&& combine) {
-  static_assert(std::is_integral_v<Index>, "tobi: parallel_reduce counts with an integer");
-  detail::check_result<R>();
-  detail::check_closure<std::decay_t<Map>>();
-  detail::check_closure<std::decay_t<Combine>>();
-  if (!(begin < end)) return identity;
-  if (grain < 1) grain = Index{1};
-  return pieces::with_one_error([&] {
-    return pieces::reduce_halves<R, Index, std::decay_t<Map>, std::decay_t<Combine>>(begin, end, grain, identity, map,
-                                                                                     combine);
-  });
+template <std::integral Begin, std::integral End, class R, class Map, class Combine>
+R parallel_reduce(Begin begin, End end, const R& identity, const Map& map, const Combine& combine) {
+  return pieces::reduction<R, Begin, End, std::decay_t<Map>, std::decay_t<Combine>>(begin, end, pieces::measured_grain,
+                                                                                    identity, map, combine);
 }
-/// The same, where AT says which worker begins what: see on().
-template <class Index, class R, class Map, class Combine>
-R parallel_reduce(const placement& at, Index begin, Index end, std::type_identity_t<Index> grain, const R& identity,
-                  Map&& map, Combine&& combine) {
-  if (!at.at_owners()) {
-    return parallel_reduce(begin, end, grain, identity, std::forward<Map>(map), std::forward<Combine>(combine));
-  }
-  static_assert(std::is_integral_v<Index>, "tobi: parallel_reduce counts with an integer");
-  using OwnMap = std::decay_t<Map>;
-  using OwnCombine = std::decay_t<Combine>;
-  detail::check_result<R>();
-  detail::check_closure<OwnMap>();
-  detail::check_closure<OwnCombine>();
-  if (!(begin < end)) return identity;
-  if (grain < 1) grain = Index{1};
-  const OwnMap& given_map = map;
-  const OwnCombine& given_combine = combine;
-  return pieces::with_one_error([&]() -> R {
-    const auto part = [at, begin, grain, identity, own_map = given_map, own = given_combine](std::size_t from,
-                                                                                             std::size_t to) {
-      const Index first = pieces::advanced(begin, from);
-      const Index last = pieces::advanced(begin, to);
-      return at.alone() ? pieces::reduce_each<R>(first, last, identity, own_map, own)
-                        : pieces::reduce_halves<R>(first, last, grain, identity, own_map, own);
-    };
-    const auto all = pieces::fold_at_homes<R>(at, pieces::distance(begin, end), part, given_combine);
-    return all ? *all : identity;
-  });
+/// The same in tasks of at most GRAIN indices (at least 1), split in halves. Each part of that size is combined by
+/// itself, from IDENTITY on.
+template <std::integral Begin, std::integral End, std::integral Grain, class R, class Map, class Combine>
+R parallel_reduce(Begin begin, End end, Grain grain, const R& identity, const Map& map, const Combine& combine) {
+  return pieces::reduction<R, Begin, End, std::decay_t<Map>, std::decay_t<Combine>>(begin, end, pieces::grain_of(grain),
+                                                                                    identity, map, combine);
+}
+/// The same, where AT says which worker begins what: see on(). The grouping depends on the memory's owners, too.
+template <std::integral Begin, std::integral End, class R, class Map, class Combine>
+R parallel_reduce(const placement& at, Begin begin, End end, const R& identity, const Map& map,
+                  const Combine& combine) {
+  return pieces::reduction<R, Begin, End, std::decay_t<Map>, std::decay_t<Combine>>(
+      at, begin, end, pieces::measured_grain, identity, map, combine);
+}
+/// The same with both.
+template <std::integral Begin, std::integral End, std::integral Grain, class R, class Map, class Combine>
+R parallel_reduce(const placement& at, Begin begin, End end, Grain grain, const R& identity, const Map& map,
+                  const Combine& combine) {
+  return pieces::reduction<R, Begin, End, std::decay_t<Map>, std::decay_t<Combine>>(
+      at, begin, end, pieces::grain_of(grain), identity, map, combine);
 }
 
 #ifdef TOBI_ELIDE

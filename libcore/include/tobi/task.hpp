@@ -11,6 +11,7 @@
 // exception is under way, stays in its process meanwhile. What it forks there is not stolen.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
@@ -44,6 +45,11 @@ class [[nodiscard]] task {
   }
   task(const task&) = delete;
   task& operator=(const task&) = delete;
+  /// Says what to use instead.
+  template <std::same_as<task> Same>
+  task(Same&&) {
+    static_assert(!std::same_as<Same, task>, TOBI_HANDLE_SENTENCE);
+  }
   /// Joins, and drops the result and any exception, if join() was not called.
   ~task() {
     if (own_.h.record != 0) [[unlikely]] {
@@ -59,6 +65,10 @@ class [[nodiscard]] task {
     }
     return own_.value;
   }
+
+  /// Whether join() returns at once: the child has returned into its parent, as it does where nothing was stolen. Where
+  /// what followed the spawn was stolen this is false until the join, and so it is when the child threw.
+  [[nodiscard]] bool done() const noexcept { return own_.h.record == 0; }
 
  private:
   detail::handle_and_result<R> own_;
@@ -77,6 +87,11 @@ class [[nodiscard]] task<void> {
   }
   task(const task&) = delete;
   task& operator=(const task&) = delete;
+  /// Says what to use instead.
+  template <std::same_as<task> Same>
+  task(Same&&) {
+    static_assert(!std::same_as<Same, task>, TOBI_HANDLE_SENTENCE);
+  }
   ~task() {
     if (handle_.record != 0) [[unlikely]] {
       detail::tobi_abandon(&handle_);
@@ -89,6 +104,9 @@ class [[nodiscard]] task<void> {
       detail::tobi_join(&handle_, nullptr, 0);
     }
   }
+
+  /// Whether join() returns at once: see above.
+  [[nodiscard]] bool done() const noexcept { return handle_.record == 0; }
 
  private:
   detail::handle handle_;

@@ -24,4 +24,5 @@
 #include "tobi/statistics.hpp"
 #include "tobi/task.hpp"
 #include "tobi/task_collection.hpp"
+#include "tobi/task_group.hpp"
 #endif

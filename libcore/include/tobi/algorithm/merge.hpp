@@ -43,8 +43,8 @@ template <class T, class Less>
 void merge_leaf(const execution_policy& how, global_span<const T> one, global_span<const T> two, global_span<T> out,
                 Less& less) {
   while (!one.empty() && !two.empty()) {
-    std::size_t from_one = std::min(one.size(), chunk_at(how, one.data()));
-    std::size_t from_two = std::min(two.size(), chunk_at(how, two.data()));
+    std::size_t from_one = std::min(one.size(), input(one).chunk_at(how, 0));
+    std::size_t from_two = std::min(two.size(), input(two).chunk_at(how, 0));
     auto open_one = checkout_nb(one.first(from_one), mode::read);
     auto open_two = checkout_nb(two.first(from_two), mode::read);
     const T* const a = open_one.data();
@@ -58,7 +58,7 @@ void merge_leaf(const execution_policy& how, global_span<const T> one, global_sp
         from_two = static_cast<std::size_t>(std::lower_bound(b, b + from_two, last_a, less) - b);
       }
     }
-    const std::size_t n = std::min(from_one + from_two, chunk_at(how, out.data()));
+    const std::size_t n = std::min(from_one + from_two, output<T>{out}.chunk_at(how, 0));
     auto open_out = checkout(out.first(n), mode::write);
     T* to = open_out.data();
     if (n == from_one + from_two) {

@@ -32,7 +32,8 @@ struct execution_policy {
   std::size_t cutoff = 0;
   /// Bytes of each range that a leaf checks out at a time. 0 means 64 KiB. More than the cache can hold is reduced.
   std::size_t checkout_bytes = 0;
-  /// Where the tasks begin: of for_each, transform, fill, iota, copy, reduce, transform_reduce and count_if.
+  /// Where the tasks begin: of for_each, transform, fill, iota, copy, reduce, transform_reduce, count_if, for_chunks and
+  /// reduce_chunks.
   affinity where = affinity::automatic;
 };
 /// The default.
@@ -64,10 +65,35 @@ void in_tasks(std::size_t begin, std::size_t end, std::size_t cutoff, const Leaf
   left.join();
 }
 
-/// A range as a leaf uses it.
+/// Bytes of a range that may be checked out at once from AT on.
+template <class T>
+std::size_t chunk_bytes_at(const execution_policy& how, global_ptr<T> at) {
+  constexpr std::size_t usual = std::size_t{1} << 16;
+  const std::size_t most = global_calls::chunk_bytes();
+  const std::size_t wanted = std::min(how.checkout_bytes != 0 ? how.checkout_bytes : usual, most);
+  return std::min(wanted, most - reinterpret_cast<std::uintptr_t>(at.raw()) % most);
+}
+
+/// A range as a leaf uses it, with an element per index.
 template <access How, class T>
 struct operand {
   global_span<T> all;
+
+  /// How many indices from I on may be checked out at once; at least 1.
+  [[nodiscard]] std::size_t chunk_at(const execution_policy& how, std::size_t i) const {
+    return std::max<std::size_t>(1, chunk_bytes_at(how, &all[i]) / sizeof(T));
+  }
+  /// Checks out N indices from I on.
+  [[nodiscard]] auto open(std::size_t i, std::size_t n) const {
+    return checkout_nb(all.subspan(i, n), mode::tag<How>{});
+  }
+  /// Where index I lies in what was opened from there on.
+  template <class Open>
+  [[nodiscard]] T* at(Open& part, std::size_t) const {
+    return part.data();
+  }
+  /// The elements of the first N indices.
+  [[nodiscard]] global_span<T> first(std::size_t n) const { return all.first(n); }
 };
 template <class T>
 constexpr operand<access::read, const T> input(global_span<T> all) noexcept {
@@ -75,26 +101,18 @@ constexpr operand<access::read, const T> input(global_span<T> all) noexcept {
 }
 /// Elements that are assigned to. Those that own something must be what they were before.
 template <class T>
-using output = operand<detail::travels<T> ? access::write : access::read_write, T>;
-
-/// How many elements from AT on may be checked out at once; at least 1.
+inline constexpr access assigned = detail::travels<T> ? access::write : access::read_write;
 template <class T>
-std::size_t chunk_at(const execution_policy& how, global_ptr<T> at) {
-  constexpr std::size_t usual = std::size_t{1} << 16;
-  const std::size_t most = global_calls::chunk_bytes();
-  const std::size_t wanted = std::min(how.checkout_bytes != 0 ? how.checkout_bytes : usual, most);
-  const std::size_t to_boundary = most - reinterpret_cast<std::uintptr_t>(at.raw()) % most;
-  return std::max<std::size_t>(1, std::min(wanted, to_boundary) / sizeof(T));
-}
+using output = operand<assigned<T>, T>;
 
 /// Calls body(i, n, pointer...) for the indices [begin, end), n at a time from i on, with a pointer to element i of
 /// each range. The chunks of all ranges are fetched together. A body that returns false ends it.
-template <class Body, access... How, class... T>
-void sweep(const execution_policy& how, std::size_t begin, std::size_t end, Body& body, operand<How, T>... ranges) {
+template <class Body, class... Range>
+void sweep(const execution_policy& how, std::size_t begin, std::size_t end, Body& body, const Range&... ranges) {
   while (begin < end) {
-    const std::size_t n = std::min({end - begin, chunk_at(how, &ranges.all[begin])...});
-    std::tuple open{checkout_nb(ranges.all.subspan(begin, n), mode::tag<How>{})...};
-    const auto call = [&](auto&... part) { return body(begin, n, part.data()...); };
+    const std::size_t n = std::min({end - begin, ranges.chunk_at(how, begin)...});
+    std::tuple open{ranges.open(begin, n)...};
+    const auto call = [&](auto&... part) { return body(begin, n, ranges.at(part, begin)...); };
     if constexpr (std::is_same_v<decltype(std::apply(call, open)), bool>) {
       if (!std::apply(call, open)) return;
     } else {
@@ -104,16 +122,16 @@ void sweep(const execution_policy& how, std::size_t begin, std::size_t end, Body
   }
 }
 
-/// Where the parts of an algorithm over the first SIZE elements of RANGES begin: as the first of them lies whose memory
-/// says something. What one leaf does begins nowhere else.
-template <access... How, class... T>
-placement home_of(const execution_policy& how, std::size_t size, const operand<How, T>&... ranges) {
-  const bool one_leaf = how.where == affinity::automatic && size <= cutoff_of<T...>(how);
+/// Where the parts of an algorithm over the first SIZE indices of RANGES begin: as the first of them lies whose memory
+/// says something. What one leaf of at most CUTOFF indices does begins nowhere else.
+template <class... Range>
+placement home_of(const execution_policy& how, std::size_t cutoff, std::size_t size, const Range&... ranges) {
+  const bool one_leaf = how.where == affinity::automatic && size <= cutoff;
   placement chosen(global_span<char>(), affinity::none);
-  const auto consider = [&](const auto& all) {
-    if (!chosen.at_owners()) chosen = placement(all.subspan(0, size), how.where);
+  const auto consider = [&](const auto& range) {
+    if (!chosen.at_owners()) chosen = placement(range.first(size), how.where);
   };
-  if (!one_leaf) (consider(ranges.all), ...);
+  if (!one_leaf) (consider(ranges), ...);
   return chosen;
 }
 
@@ -126,7 +144,7 @@ void sweep_in_tasks(const execution_policy& how, std::size_t size, const Body& b
       sweep(how, begin, end, mine, ranges...);
     };
     const std::size_t cutoff = cutoff_of<T...>(how);
-    const placement at = home_of(how, size, ranges...);
+    const placement at = home_of(how, cutoff, size, ranges...);
     if (!at.at_owners()) {
       in_tasks(0, size, cutoff, leaf);
       return;

@@ -52,7 +52,7 @@ R fold(const execution_policy& how, std::size_t begin, std::size_t end, const Ma
 template <class R, class Map, class Combine, access... How, class... T>
 R fold_all(const execution_policy& how, std::size_t size, const Map& map, const Combine& combine,
            operand<How, T>... ranges) {
-  const placement at = home_of(how, size, ranges...);
+  const placement at = home_of(how, cutoff_of<T...>(how), size, ranges...);
   if (!at.at_owners()) return fold<R>(how, 0, size, map, combine, ranges...);
   execution_policy own = how;
   if (at.alone()) own.cutoff = size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sort: a merge sort, stable (equal elements keep their order). Halves are sorted by tasks into the other of two
+// sort, sort_by_key: a merge sort, stable (equal elements keep their order). Halves are sorted by tasks into the other of two
 // ranges, and merged back by tasks. Work O(n log n), depth O(log^3 n) and a leaf. Leaves and merges check out chunks. A
 // leaf is opened as a whole, so its size is at most what the cache surely holds, whatever the cutoff. May migrate the
 // caller, which holds no checkout. The comparison does not fork. What it throws leaves as task_error.
@@ -10,6 +10,7 @@
 #include <functional>
 #include <type_traits>
 
+#include "tobi/algorithm/for_each.hpp"
 #include "tobi/algorithm/merge.hpp"
 #include "tobi/global_vector.hpp"
 
@@ -94,6 +95,61 @@ void sort(const execution_policy& how, global_vector<T>& a, Less less = {}) {
 template <class T, class Less = std::less<>>
 void sort(global_vector<T>& a, Less less = {}) {
   tobi::sort(par, a.span(), less);
+}
+
+/// A key and its value, as sort_by_key() moves them.
+template <class Key, class Value>
+struct keyed {
+  Key key;      ///< What is compared.
+  Value value;  ///< What goes with it.
+};
+
+/// Sorts KEYS as LESS says, and VALUES in the same order. Equal keys keep theirs. SCRATCH has twice as many elements
+/// (or a std::length_error is thrown), overlaps neither, and has undefined contents afterwards. VALUES is at least as
+/// long as KEYS, or a std::length_error is thrown.
+template <class Key, class Value, class Less = std::less<>>
+void sort_by_key(const execution_policy& how, global_span<Key> keys, global_span<Value> values,
+                 global_span<keyed<Key, Value>> scratch, Less less = {}) {
+  static_assert(detail::travels<Key> && detail::travels<Value>,
+                "tobi: sort_by_key() copies bytes: the copy constructors and the destructors of its elements must be "
+                "trivial");
+  using pair = keyed<Key, Value>;
+  const std::size_t n = keys.size();
+  pieces::check_sizes("sort_by_key", n, values.size());
+  pieces::check_sizes("sort_by_key", 2 * n, scratch.size());
+  const global_span<pair> pairs = scratch.first(n);
+  transform(how, keys, values, pairs, [](const Key& key, const Value& value) { return pair{key, value}; });
+  sort(how, pairs, scratch.subspan(n), [less](const pair& a, const pair& b) mutable { return less(a.key, b.key); });
+  transform(how, pairs, keys, [](const pair& p) { return p.key; });
+  transform(how, pairs, values, [](const pair& p) { return p.value; });
+}
+/// The same with par.
+template <class Key, class Value, class Less = std::less<>>
+void sort_by_key(global_span<Key> keys, global_span<Value> values, global_span<keyed<Key, Value>> scratch,
+                 Less less = {}) {
+  tobi::sort_by_key(par, keys, values, scratch, less);
+}
+/// The same with scratch of its own, in the heap of the worker that runs the caller.
+/// @code
+/// const auto names = tobi::allocate_all<char>(4);
+/// const auto ages = tobi::allocate_all<int>(4);
+/// const auto sorted = tobi::run([=] {
+///   tobi::iota(names, 'a');
+///   tobi::for_each(ages, [](int& age, std::size_t i) { age = static_cast<int>(7 * (i + 1) % 10); });
+///   tobi::sort_by_key(ages, names);
+///   return std::array<char, 5>{names[0], names[1], names[2], names[3], 0};
+/// });
+/// if (rt.rank() == 0) std::printf("%s\n", sorted.data());  // prints cbad
+/// @endcode
+template <class Key, class Value, class Less = std::less<>>
+void sort_by_key(const execution_policy& how, global_span<Key> keys, global_span<Value> values, Less less = {}) {
+  const pieces::scratch<keyed<Key, Value>> memory(2 * keys.size());
+  tobi::sort_by_key(how, keys, values, memory.span(), less);
+}
+/// The same with par.
+template <class Key, class Value, class Less = std::less<>>
+void sort_by_key(global_span<Key> keys, global_span<Value> values, Less less = {}) {
+  tobi::sort_by_key(par, keys, values, less);
 }
 
 #ifdef TOBI_ELIDE

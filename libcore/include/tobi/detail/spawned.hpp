@@ -18,6 +18,11 @@ struct refused {
   R join();
 };
 
+#define TOBI_HANDLE_SENTENCE                                                                                         \
+  "tobi: a task is not moved, and no container holds tasks, since a thief finds it where it was made: run children " \
+  "whose number is not known in a tobi::task_group, by a recursion that spawns one and goes on, or as "              \
+  "tobi::spawn_future, whose futures are copied"
+
 /// The result of calling an F with ARGUMENTS, or an int where it cannot be called.
 template <bool Callable, class F, class... Arguments>
 struct called {

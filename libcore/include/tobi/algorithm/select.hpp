@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements that stay: copy_if, remove_if, unique, partition. What is kept of each leaf is counted, the counts are added
+// up, and the leaves write what they keep to where it belongs. Work O(n), depth O(log n) for each level of the scan and
+// a leaf. Elements keep their order, and are copied by their bytes. The predicate is called twice per element. The
+// algorithms that change their range write into scratch memory as long as it, in the heap of the worker that runs the
+// caller, and copy back. May migrate the caller, which holds no checkout. Predicates do not fork. What one throws
+// leaves as task_error, and the elements are what they were.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <type_traits>
+
+#include "tobi/algorithm/for_each.hpp"
+#include "tobi/algorithm/scan.hpp"
+
+namespace tobi {
+#ifdef TOBI_ELIDE
+inline namespace elided {
+#endif
+
+namespace pieces {
+
+/// Writes elements one after the other, through one checkout at a time. Between the first and the last of them the
+/// caller neither forks nor joins.
+template <class T>
+class writer {
+ public:
+  /// To OUT, all of which will be written.
+  writer(const execution_policy& how, global_span<T> out) noexcept : how_(how), left_(out) {}
+  void write(const T& value) {
+    if (at_ == end_) open();
+    *at_++ = value;
+  }
+  /// Everything has been written.
+  void end() const {
+    if (at_ != end_ || !left_.empty()) refuse();
+  }
+
+ private:
+  [[noreturn]] static void refuse() {
+    throw std::logic_error("tobi: a predicate of an algorithm has not returned the same for an element twice");
+  }
+  void open() {
+    if (left_.empty()) refuse();
+    const std::size_t n = std::min(left_.size(), output<T>{left_}.chunk_at(how_, 0));
+    open_.reset();
+    open_.emplace(checkout(left_.first(n), mode::write));
+    left_ = left_.subspan(n);
+    at_ = open_->data();
+    end_ = at_ + n;
+  }
+
+  execution_policy how_;
+  global_span<T> left_;
+  std::optional<checked_out<T, access::write>> open_;
+  T* at_ = nullptr;
+  T* end_ = nullptr;
+};
+
+/// take(element, kept) for the elements [BEGIN, END). KEEP is called with the element before it (null for the first of
+/// all) and the element.
+template <class T, class Keep, class Take>
+void select_leaf(const execution_policy& how, std::size_t begin, std::size_t end, global_span<T> a,
+                 const Keep& keep_given, Take&& take) {
+  using element = std::remove_const_t<T>;
+  Keep keep = keep_given;
+  std::optional<element> before;
+  if (begin != 0) before.emplace(load(&a[begin - 1]));
+  const auto body = [&](std::size_t, std::size_t n, const T* at) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const element* const previous = i != 0 ? at + i - 1 : before ? &*before : nullptr;
+      take(at[i], static_cast<bool>(keep(previous, at[i])));
+    }
+    before.reset();
+    before.emplace(at[n - 1]);
+  };
+  sweep(how, begin, end, body, input(a));
+}
+
+/// How many elements KEEP keeps, in each leaf and all before it.
+template <class T, class Keep>
+class selection {
+ public:
+  selection(const execution_policy& how, global_span<T> a, const Keep& keep)
+      : how_(how), a_(a), keep_(keep), cutoff_(cutoff_of<T>(how)), memory_((a.size() + cutoff_ - 1) / cutoff_) {
+    const global_span<std::size_t> counts = memory_.span();
+    in_tasks(0, counts.size(), 1, [=, cutoff = cutoff_](std::size_t leaf, std::size_t) {
+      const std::size_t begin = leaf * cutoff;
+      std::size_t kept = 0;
+      select_leaf(how, begin, std::min(begin + cutoff, a.size()), a, keep,
+                  [&](const T&, bool stays) { kept += stays ? 1 : 0; });
+      store(&counts[leaf], kept);
+    });
+    scan<true>(how, counts, counts, std::optional<std::size_t>(), std::plus<>());
+    kept_ = load(&counts[counts.size() - 1]);
+  }
+  /// How many are kept.
+  [[nodiscard]] std::size_t size() const noexcept { return kept_; }
+  /// Writes them to KEPT, and the others to OTHERS, unless that is empty.
+  void write(global_span<std::remove_const_t<T>> kept, global_span<std::remove_const_t<T>> others) const {
+    in_tasks(0, memory_.span().size(), 1,
+             [=, how = how_, a = a_, keep = keep_, cutoff = cutoff_, counts = memory_.span()](std::size_t leaf,
+                                                                                              std::size_t) {
+               using element = std::remove_const_t<T>;
+               const std::size_t begin = leaf * cutoff;
+               const std::size_t end = std::min(begin + cutoff, a.size());
+               const std::size_t from = leaf == 0 ? 0 : load(&counts[leaf - 1]);
+               const std::size_t to = load(&counts[leaf]);
+               writer<element> first(how, kept.subspan(from, to - from));
+               if (others.empty()) {
+                 select_leaf(how, begin, end, a, keep, [&](const T& x, bool stays) {
+                   if (stays) first.write(x);
+                 });
+                 first.end();
+               } else {
+                 writer<element> second(how, others.subspan(begin - from, (end - to) - (begin - from)));
+                 select_leaf(how, begin, end, a, keep, [&](const T& x, bool stays) {
+                   if (stays) {
+                     first.write(x);
+                   } else {
+                     second.write(x);
+                   }
+                 });
+                 first.end();
+                 second.end();
+               }
+             });
+  }
+
+ private:
+  execution_policy how_;
+  global_span<T> a_;
+  Keep keep_;
+  std::size_t cutoff_;
+  scratch<std::size_t> memory_;
+  std::size_t kept_ = 0;
+};
+
+template <class T, class Predicate>
+struct keeps_if {
+  [[no_unique_address]] Predicate predicate;
+  bool operator()(const T*, const T& x) { return predicate(x); }
+};
+template <class T, class Predicate>
+struct keeps_unless {
+  [[no_unique_address]] Predicate predicate;
+  bool operator()(const T*, const T& x) { return !predicate(x); }
+};
+template <class T, class Equal>
+struct keeps_different {
+  [[no_unique_address]] Equal equal;
+  bool operator()(const T* before, const T& x) { return before == nullptr || !equal(*before, x); }
+};
+
+/// What KEEP keeps of A goes to its front, where OTHERS_TOO with all others behind it. Returns how many are kept.
+template <class T, class Keep>
+std::size_t select_in_place(const execution_policy& how, global_span<T> a, const Keep& keep, bool others_too) {
+  static_assert(detail::travels<T>,
+                "tobi: these algorithms copy bytes: the copy constructor and the destructor of "
+                "their elements must be trivial");
+  if (a.empty()) return 0;
+  return with_one_error([&] {
+    const selection<T, Keep> chosen(how, a, keep);
+    const std::size_t n = chosen.size();
+    if (n == a.size() || n == 0) return n;
+    const scratch<T> memory(others_too ? a.size() : n);
+    const global_span<T> all = memory.span();
+    chosen.write(all.first(n), others_too ? all.subspan(n) : global_span<T>());
+    tobi::copy(how, others_too ? all : all.first(n), a);
+    return n;
+  });
+}
+
+}  // namespace pieces
+
+/// Copies the elements of IN that have predicate(element) to the front of OUT, in their order, and returns how many
+/// there are. OUT overlaps nothing of IN. Where it is too short, nothing is written and a std::length_error is thrown.
+/// @code
+/// const auto numbers = tobi::allocate_all<int>(1000), odd = tobi::allocate_all<int>(1000);
+/// const auto found = tobi::run([=] {
+///   tobi::iota(numbers, 0);
+///   const std::size_t n = tobi::copy_if(numbers, odd, [](int x) { return x % 2 == 1; });
+///   return std::pair<std::size_t, int>(n, odd[n - 1]);
+/// });
+/// if (rt.rank() == 0) std::printf("%zu, the last %d\n", found.first, found.second);  // prints 500, the last 999
+/// @endcode
+template <class In, class Predicate>
+std::size_t copy_if(const execution_policy& how, global_span<In> in, global_span<std::remove_const_t<In>> out,
+                    const Predicate& predicate) {
+  using element = std::remove_const_t<In>;
+  static_assert(detail::travels<element>,
+                "tobi: copy_if() copies bytes: the copy constructor and the destructor of "
+                "its elements must be trivial");
+  if (in.empty()) return 0;
+  using Keep = pieces::keeps_if<element, std::decay_t<Predicate>>;
+  std::optional<std::size_t> too_many;
+  const std::size_t n = pieces::with_one_error([&] {
+    const pieces::selection<In, Keep> chosen(how, in, Keep{predicate});
+    if (chosen.size() > out.size()) {
+      too_many = chosen.size();
+    } else {
+      chosen.write(out.first(chosen.size()), {});
+    }
+    return chosen.size();
+  });
+  if (too_many) pieces::check_sizes("copy_if", *too_many, out.size());
+  return n;
+}
+/// The same with par.
+template <class In, class Predicate>
+std::size_t copy_if(global_span<In> in, global_span<std::remove_const_t<In>> out, const Predicate& predicate) {
+  return tobi::copy_if(par, in, out, predicate);
+}
+
+/// Takes the elements that have predicate(element) out of A. Returns the others, which are at its front in their order.
+/// What is behind them is undefined.
+template <class T, class Predicate>
+global_span<T> remove_if(const execution_policy& how, global_span<T> a, const Predicate& predicate) {
+  using Keep = pieces::keeps_unless<T, std::decay_t<Predicate>>;
+  return a.first(pieces::select_in_place(how, a, Keep{predicate}, false));
+}
+/// The same with par.
+template <class T, class Predicate>
+global_span<T> remove_if(global_span<T> a, const Predicate& predicate) {
+  return tobi::remove_if(par, a, predicate);
+}
+
+/// Keeps the first of equal neighbours. Returns what is kept, which is at the front of A. What is behind it is
+/// undefined. EQUAL is transitive. With sort() before it, no two elements are equal.
+template <class T, class Equal = std::equal_to<>>
+global_span<T> unique(const execution_policy& how, global_span<T> a, const Equal& equal = {}) {
+  using Keep = pieces::keeps_different<T, std::decay_t<Equal>>;
+  return a.first(pieces::select_in_place(how, a, Keep{equal}, false));
+}
+/// The same with par.
+template <class T, class Equal = std::equal_to<>>
+global_span<T> unique(global_span<T> a, const Equal& equal = {}) {
+  return tobi::unique(par, a, equal);
+}
+
+/// Moves the elements that have predicate(element) to the front of A, and returns how many there are. Both groups keep
+/// their order (as std::stable_partition).
+template <class T, class Predicate>
+std::size_t partition(const execution_policy& how, global_span<T> a, const Predicate& predicate) {
+  using Keep = pieces::keeps_if<T, std::decay_t<Predicate>>;
+  return pieces::select_in_place(how, a, Keep{predicate}, true);
+}
+/// The same with par.
+template <class T, class Predicate>
+std::size_t partition(global_span<T> a, const Predicate& predicate) {
+  return tobi::partition(par, a, predicate);
+}
+
+#ifdef TOBI_ELIDE
+}  // namespace elided
+#endif
+}  // namespace tobi

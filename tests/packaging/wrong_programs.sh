@@ -52,6 +52,17 @@ task <<<'  return tobi::spawn([p = std::make_unique<long>(1)] { return *p; }).jo
 task <<<'  const auto c = [p = std::make_unique<long>(1)] { return *p; }; return tobi::spawn(c).join();' | says "$closure" 'so is one that has a name' -std=c++20
 task <<<'  return tobi::spawn([v = std::vector<long>(3)] { return v[0]; }).join();' | says "$closure" 'a closure with a container is refused' -std=c++20
 task <<<'  return static_cast<long>(tobi::spawn([] { return std::string("x"); }).join().size());' | says "$result" 'a result that owns memory is refused' -std=c++20
+task <<<'  return static_cast<long>(tobi::run([] { return std::string("x"); }).size());' | says "$result" 'so it is of the root' -std=c++20
+task <<<'  return static_cast<long>(tobi::run([] { return std::vector<int>(3); }).size());' | says 'for a vector tobi::to_global(v)' 'it is told what to return' -std=c++20
+task <<<'  return static_cast<long>(tobi::spawn_future([] { return std::string("x"); }).join().size());' | says "$result" 'so it is of a future' -std=c++20
+task <<<'  tobi::parallel_invoke([] { return std::string("x"); }, [] { return 1; });' | says "$result" 'so it is of parallel_invoke' -std=c++20
+task <<<'  return static_cast<long>(tobi::parallel_reduce(0, 9, std::string(), [](int) { return std::string("x"); }, std::plus<>()).size());' |
+  says "$result" 'so it is of a reduction' -std=c++20
+task <<<'  return static_cast<long>(tobi::parallel_reduce(0, 9, 1, std::vector<int>(), [](int) { return std::vector<int>(); }, [](auto a, auto) { return a; }).size());' |
+  says "$result" 'so it is of one with a grain' -std=c++20
+task <<<'  tobi::parallel_for(0, 9, [v = std::vector<long>(3)](int) {});' | says "$closure" 'so it is of a loop' -std=c++20
+task <<<'  tobi::finish([] { tobi::async([v = std::vector<long>(3)] {}); });' | says "$closure" 'so it is of an async' -std=c++20
+task <<<'  tobi::task_group g; g.run([v = std::vector<long>(3)] {});' | says "$closure" 'so it is of a group' -std=c++20
 handle='tobi: a task is not moved, and no container holds tasks'
 task <<<'  std::vector<tobi::task<long>> all; all.push_back(tobi::spawn(add, 1L, 2L)); return all[0].join();' | says "$handle" 'a container of tasks is told' -std=c++20
 task <<<'  auto one = tobi::spawn(add, 1L, 2L); auto other = std::move(one); return other.join();' | says "$handle" 'a task that is moved is told' -std=c++20
@@ -61,6 +72,10 @@ chunks='tobi: for_chunks(ranges..., body): each range is in(a), out(a) or inout(
 spans() { { echo '  const auto a = tobi::allocate_all<long>(9); tobi::global_vector<long> v(9);'; cat; } | task; }
 spans <<<'  tobi::for_chunks(a, [](std::size_t, std::size_t, long*) {});' | says "$chunks" 'a range that does not say how it is used is told' -std=c++20
 spans <<<'  tobi::for_chunks(tobi::in(a), [](std::size_t, std::size_t, long*) {});' | says 'tobi: the function of a chunk loop is called with' 'a body that writes what is read is told' -std=c++20
+spans <<<'  return tobi::reduce_chunks(tobi::in(a), 0L, [](long x, long y) { return x + y; }, [](std::size_t, std::size_t) { return 1L; });' |
+  says 'tobi: the function of a chunk loop is called with' 'so it is of a reduction' -std=c++20
+spans <<<'  tobi::for_chunks(tobi::in(a));' | says 'tobi: for_chunks(ranges..., body)' 'a loop without a body is told' -std=c++20
+spans <<<'  tobi::reduce_chunks(tobi::par, 1L, 2L);' | says 'tobi: reduce_chunks(ranges..., initial, combine, map)' 'a reduction without ranges is told' -std=c++20
 element='tobi: a[i] is the element, and &a[i] its address'
 spans <<<'  long sum = 0; sum += *a[3]; return sum;' | says "$element" '*a[i] of a span is told' -std=c++20
 spans <<<'  return tobi::load(v[3]);' | says "$element" 'load(v[i]) of a vector is told' -std=c++20

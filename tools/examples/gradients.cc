@@ -1,39 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // Iterations over distributed data: the method of conjugate gradients on a square grid of points, of which each is
-// coupled to its four neighbours. Each worker computes on the rows that it owns: the loops begin there, because on()
-// says so, and the algorithms do so by themselves. Of its neighbours' rows it fetches two per step.
-#include <algorithm>
+// coupled to its four neighbours. Each worker computes on the rows that it owns: the loops over several arrays begin
+// there by themselves. Of its neighbours' rows a worker fetches two per step.
 #include <cstdio>
 #include <functional>
 #include <tobi/tobi.hpp>
 
 constexpr std::size_t side = 256;
-constexpr std::size_t rows = 4;  // of a task
 
 using vector = tobi::global_span<double>;
 
 // out = A in, and returns in * out. A is 4 for a point itself, and -1 for each neighbour.
 double multiply(vector in, vector out) {
-  return tobi::parallel_reduce(
-      tobi::on(out), std::size_t{0}, side / rows, 1, 0.0,
-      [=](std::size_t band) {
-        const std::size_t begin = band * rows, end = begin + rows;
-        const std::size_t above = begin == 0 ? 0 : begin - 1, below = std::min(end + 1, side);
-        const auto read = tobi::checkout(in.subspan(above * side, (below - above) * side), tobi::mode::read);
-        const auto written = tobi::checkout(out.subspan(begin * side, rows * side), tobi::mode::write);
-        double product = 0;
-        for (std::size_t row = begin; row < end; ++row) {
-          const double* x = read.data() + (row - above) * side;
-          double* y = written.data() + (row - begin) * side;
-          for (std::size_t i = 0; i < side; ++i) {
-            y[i] = 4 * x[i] - (i == 0 ? 0 : x[i - 1]) - (i + 1 == side ? 0 : x[i + 1]) - (row == 0 ? 0 : x[i - side]) -
-                   (row + 1 == side ? 0 : x[i + side]);
-            product += x[i] * y[i];
-          }
-        }
-        return product;
-      },
-      std::plus<>());
+  const auto rows = [](std::size_t first, std::size_t n, const double* x, double* y) {
+    double product = 0;
+    for (std::size_t row = first; row < first + n; ++row, x += side, y += side) {
+      const double *above = x - side, *below = x + side;
+      for (std::size_t i = 0; i < side; ++i) {
+        y[i] = 4 * x[i] - (i == 0 ? 0 : x[i - 1]) - (i + 1 == side ? 0 : x[i + 1]) - (row == 0 ? 0 : above[i]) -
+               (row + 1 == side ? 0 : below[i]);
+        product += x[i] * y[i];
+      }
+    }
+    return product;
+  };
+  // Rows of SIDE points; of IN one more is read on each side.
+  return tobi::reduce_chunks(tobi::in(in, side, 1), tobi::out(out, side), 0.0, std::plus<>(), rows);
 }
 
 int main(int argc, char** argv) {
@@ -50,9 +42,19 @@ int main(int argc, char** argv) {
     int step = 0;
     for (; residual > enough && step < 2000; ++step) {  // the loop is inside of run(): its steps cost microseconds
       const double alpha = residual / multiply(p, q);
-      tobi::transform(p, x, x, [=](double of_p, double of_x) { return of_x + alpha * of_p; });
-      tobi::transform(q, r, r, [=](double of_q, double of_r) { return of_r - alpha * of_q; });
-      const double next = tobi::transform_reduce(r, r, 0.0, std::plus<>(), square);
+      // x += alpha p and r -= alpha q, and the new r * r, in one sweep over the four.
+      const auto update = [alpha](std::size_t, std::size_t n, const double* pi, const double* qi, double* xi,
+                                  double* ri) {
+        double sum = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+          xi[i] += alpha * pi[i];
+          ri[i] -= alpha * qi[i];
+          sum += ri[i] * ri[i];
+        }
+        return sum;
+      };
+      const double next =
+          tobi::reduce_chunks(tobi::in(p), tobi::in(q), tobi::inout(x), tobi::inout(r), 0.0, std::plus<>(), update);
       tobi::transform(r, p, p, [beta = next / residual](double of_r, double of_p) { return of_r + beta * of_p; });
       residual = next;
     }

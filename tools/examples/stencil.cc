@@ -1,47 +1,39 @@
-// SPDX-License-Identifier: Apache-2.0
-// Checkouts: heat spreads over a square plate, of which each point becomes the mean of its four neighbours. A task
-// computes a band of rows, and begins where these rows are: on() says so. It checks out the rows that it reads, one
-// more on each side, and the rows that it writes.
+// SPDX-License-Identifier: Apache-2.0 Loops over several arrays: heat spreads over a square plate, of which each point
+// becomes the mean of its four neighbours. The body gets pointers to rows that are checked out: of the plate that it
+// reads one more on each side, and those of the plate that it writes. Where the plates lie on several nodes, rows are
+// computed where they lie.
 #include <cstdio>
 #include <tobi/tobi.hpp>
 #include <utility>
 
 constexpr std::size_t side = 512;
-constexpr std::size_t rows_of_a_task = 16;
 constexpr int steps = 200;
 
 using plate = tobi::global_span<double>;
 
 // The left edge is hot and stays so, the other edges are cold.
 void fill(plate p) {
-  tobi::parallel_for(tobi::on(p), std::size_t{0}, side, rows_of_a_task, [=](std::size_t row) {
-    const auto points = tobi::checkout(p.subspan(row * side, side), tobi::mode::write);
-    for (std::size_t i = 0; i < side; ++i) points[i] = i == 0 ? 100.0 : 0.0;
+  tobi::for_chunks(tobi::out(p, side), [](std::size_t, std::size_t rows, double* point) {
+    for (std::size_t i = 0; i < rows * side; ++i) point[i] = i % side == 0 ? 100.0 : 0.0;
   });
 }
 
 void step(plate from, plate to) {
-  constexpr std::size_t bands = side / rows_of_a_task;
-  tobi::parallel_for(tobi::on(to), std::size_t{0}, bands, std::size_t{1}, [=](std::size_t band) {
-    const std::size_t begin = band == 0 ? 1 : band * rows_of_a_task;
-    const std::size_t end = band + 1 == bands ? side - 1 : (band + 1) * rows_of_a_task;
-    // Both checkouts end with this task: it forks and joins nothing.
-    const auto now = tobi::checkout(from.subspan((begin - 1) * side, (end - begin + 2) * side), tobi::mode::read);
-    const auto next = tobi::checkout(to.subspan(begin * side, (end - begin) * side), tobi::mode::read_write);
-    for (std::size_t row = 0; row < end - begin; ++row) {
-      const double* at = &now[(row + 1) * side];
-      for (std::size_t i = 1; i + 1 < side; ++i) {
-        next[row * side + i] = (at[i - 1] + at[i + 1] + at[i - side] + at[i + side]) / 4;
-      }
-    }
-  });
+  tobi::for_chunks(tobi::in(from, side, 1), tobi::inout(to, side),
+                   [](std::size_t first, std::size_t rows, const double* now, double* next) {
+                     for (std::size_t row = first; row < first + rows; ++row, now += side, next += side) {
+                       if (row == 0 || row + 1 == side) continue;
+                       const double *above = now - side, *below = now + side;
+                       for (std::size_t i = 1; i + 1 < side; ++i) {
+                         next[i] = (now[i - 1] + now[i + 1] + above[i] + below[i]) / 4;
+                       }
+                     }
+                   });
 }
 
 int main(int argc, char** argv) {
   tobi::runtime rt(argc, argv);
-  // A band of rows in a row of blocks: what a task writes lies mostly in the memory of one worker.
-  const plate one = tobi::allocate_all<double>(side * side);
-  const plate other = tobi::allocate_all<double>(side * side);
+  const plate one = tobi::allocate_all<double>(side * side), other = tobi::allocate_all<double>(side * side);
   const double heat = tobi::run([=] {
     fill(one);
     fill(other);

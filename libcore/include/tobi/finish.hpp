@@ -120,7 +120,7 @@ template <class Function>
 void async(const Function& function) {
   using F = std::decay_t<Function>;
   detail::check_closure<F>();
-  detail::fork_async<F>(function, detail::tobi_async_finish());
+  if constexpr (detail::travels<F>) detail::fork_async<F>(function, detail::tobi_async_finish());
 }
 
 #else

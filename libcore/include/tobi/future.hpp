@@ -90,6 +90,8 @@ class future {
     detail::check_result<R>();
     if constexpr (std::is_void_v<R>) {
       detail::tobi_future_join(name_, nullptr, 0);
+    } else if constexpr (!detail::travels<R>) {
+      __builtin_unreachable();
     } else {
       detail::room_for<R> got;
       detail::tobi_future_join(name_, std::addressof(got.value), sizeof(R));
@@ -160,10 +162,14 @@ future<detail::result_of<std::decay_t<Function>>> spawn_future(Function&& functi
   using R = detail::result_of<F>;
   detail::check_closure<F>();
   detail::check_result<R>();
-  const detail::future_name name = detail::tobi_future_create(consumers, 0);
-  detail::future_body<F, R> body{std::forward<Function>(function), name};
-  detail::fork_task<void>(body, nullptr);
-  return future<R>(name);
+  if constexpr (detail::travels<F> && detail::result_travels<R>) {
+    const detail::future_name name = detail::tobi_future_create(consumers, 0);
+    detail::future_body<F, R> body{std::forward<Function>(function), name};
+    detail::fork_task<void>(body, nullptr);
+    return future<R>(name);
+  } else {
+    return {};
+  }
 }
 
 #else

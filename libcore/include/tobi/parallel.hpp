@@ -144,9 +144,11 @@ R reduce_range(Index begin, Index end, std::size_t grain, const R& identity, con
 
 /// Whether FUNCTION is the body of a loop over Index, or the map of a reduction.
 template <class Function, class Index>
+inline constexpr bool is_body = std::is_invocable_v<Function&, Index> || std::is_invocable_v<Function&, Index, Index>;
+template <class Function, class Index>
 constexpr void check_body() {
   static_assert(std::is_integral_v<Index>, "tobi: loops and reductions count with an integer");
-  static_assert(std::is_invocable_v<Function&, Index> || std::is_invocable_v<Function&, Index, Index>,
+  static_assert(is_body<Function, Index>,
                 "tobi: the function of a loop or a reduction takes an index, or the two ends of a range of them");
 }
 
@@ -156,74 +158,61 @@ template <class Begin, class End>
 using index_between =
     std::conditional_t<std::is_signed_v<Begin> == std::is_signed_v<End>, std::common_type_t<Begin, End>, std::int64_t>;
 
-/// A whole loop.
-template <class Begin, class End, class Body>
-void loop(Begin begin, End end, std::size_t grain, const Body& body) {
-  using Index = index_between<Begin, End>;
-  detail::check_closure<Body>();
-  check_body<Body, Index>();
-  const auto first = static_cast<Index>(begin);
-  const auto last = static_cast<Index>(end);
-  if (first < last) with_one_error([&] { for_range(first, last, grain, body); });
-}
-/// A whole loop that begins where AT says.
+/// Of a loop that begins where its caller is.
+inline placement anywhere() { return {global_span<char>(), affinity::none}; }
+
+/// A whole loop. AT says where it begins.
 template <class Begin, class End, class Body>
 void loop(const placement& at, Begin begin, End end, std::size_t grain, const Body& body) {
   using Index = index_between<Begin, End>;
   detail::check_closure<Body>();
   check_body<Body, Index>();
-  const auto first = static_cast<Index>(begin);
-  const auto last = static_cast<Index>(end);
-  if (!(first < last)) return;
-  with_one_error([&] {
-    if (!at.at_owners()) {
-      for_range(first, last, grain, body);
-      return;
-    }
-    const std::size_t n = distance(first, last);
-    at_homes(at, 0, at.parts(), [at, first, grain, n, own = body](std::size_t piece) {
-      const Index from = advanced(first, at.begin_of(piece, n));
-      const Index to = advanced(first, at.begin_of(piece + 1, n));
-      if (from < to) for_range(from, to, at.alone() ? n : grain, own);
+  if constexpr (detail::travels<Body> && is_body<Body, Index>) {
+    const auto first = static_cast<Index>(begin);
+    const auto last = static_cast<Index>(end);
+    if (!(first < last)) return;
+    with_one_error([&] {
+      if (!at.at_owners()) {
+        for_range(first, last, grain, body);
+        return;
+      }
+      const std::size_t n = distance(first, last);
+      at_homes(at, 0, at.parts(), [at, first, grain, n, own = body](std::size_t piece) {
+        const Index from = advanced(first, at.begin_of(piece, n));
+        const Index to = advanced(first, at.begin_of(piece + 1, n));
+        if (from < to) for_range(from, to, at.alone() ? n : grain, own);
+      });
     });
-  });
+  }
 }
 
-/// A whole reduction.
-template <class R, class Begin, class End, class Map, class Combine>
-R reduction(Begin begin, End end, std::size_t grain, const R& identity, const Map& map, const Combine& combine) {
-  using Index = index_between<Begin, End>;
-  detail::check_result<R>();
-  detail::check_closure<Map>();
-  detail::check_closure<Combine>();
-  check_body<Map, Index>();
-  const auto first = static_cast<Index>(begin);
-  const auto last = static_cast<Index>(end);
-  if (!(first < last)) return identity;
-  return with_one_error([&] { return reduce_range<R>(first, last, grain, identity, map, combine); });
-}
-/// A whole reduction that begins where AT says.
+/// A whole reduction. AT says where it begins.
 template <class R, class Begin, class End, class Map, class Combine>
 R reduction(const placement& at, Begin begin, End end, std::size_t grain, const R& identity, const Map& map,
             const Combine& combine) {
-  if (!at.at_owners()) return reduction<R>(begin, end, grain, identity, map, combine);
   using Index = index_between<Begin, End>;
   detail::check_result<R>();
   detail::check_closure<Map>();
   detail::check_closure<Combine>();
   check_body<Map, Index>();
-  const auto first = static_cast<Index>(begin);
-  const auto last = static_cast<Index>(end);
-  if (!(first < last)) return identity;
-  return with_one_error([&]() -> R {
-    const std::size_t n = distance(first, last);
-    const auto part = [at, first, grain, n, identity, own_map = map, own = combine](std::size_t from, std::size_t to) {
-      return reduce_range<R>(advanced(first, from), advanced(first, to), at.alone() ? n : grain, identity, own_map,
-                             own);
-    };
-    const auto all = fold_at_homes<R>(at, n, part, combine);
-    return all ? *all : identity;
-  });
+  if constexpr (detail::travels<R> && detail::travels<Map> && detail::travels<Combine> && is_body<Map, Index>) {
+    const auto first = static_cast<Index>(begin);
+    const auto last = static_cast<Index>(end);
+    if (!(first < last)) return identity;
+    return with_one_error([&]() -> R {
+      if (!at.at_owners()) return reduce_range<R>(first, last, grain, identity, map, combine);
+      const std::size_t n = distance(first, last);
+      const auto part = [at, first, grain, n, identity, own_map = map, own = combine](std::size_t from,
+                                                                                      std::size_t to) {
+        return reduce_range<R>(advanced(first, from), advanced(first, to), at.alone() ? n : grain, identity, own_map,
+                               own);
+      };
+      const auto all = fold_at_homes<R>(at, n, part, combine);
+      return all ? *all : identity;
+    });
+  } else {
+    return identity;  // the compiler has said why not
+  }
 }
 
 }  // namespace pieces
@@ -241,7 +230,9 @@ template <class... Functions>
 std::tuple<pieces::element_of<std::decay_t<Functions>>...> parallel_invoke(Functions&&... functions) {
   (detail::check_closure<std::decay_t<Functions>>(), ...);
   (detail::check_result<detail::result_of<std::decay_t<Functions>>>(), ...);
-  if constexpr (sizeof...(Functions) == 0) {
+  constexpr bool all_travel = ((detail::travels<std::decay_t<Functions>> &&
+                                detail::result_travels<detail::result_of<std::decay_t<Functions>>>)&&...);
+  if constexpr (sizeof...(Functions) == 0 || !all_travel) {
     return {};
   } else {
     return pieces::with_one_error([&] { return pieces::invoke_all<std::decay_t<Functions>...>(functions...); });
@@ -263,12 +254,12 @@ std::tuple<pieces::element_of<std::decay_t<Functions>>...> parallel_invoke(Funct
 /// @endcode
 template <std::integral Begin, std::integral End, class Body>
 void parallel_for(Begin begin, End end, const Body& body) {
-  pieces::loop<Begin, End, std::decay_t<Body>>(begin, end, pieces::measured_grain, body);
+  pieces::loop<Begin, End, std::decay_t<Body>>(pieces::anywhere(), begin, end, pieces::measured_grain, body);
 }
 /// The same in tasks of at most GRAIN iterations (at least 1), split in halves.
 template <std::integral Begin, std::integral End, std::integral Grain, class Body>
 void parallel_for(Begin begin, End end, Grain grain, const Body& body) {
-  pieces::loop<Begin, End, std::decay_t<Body>>(begin, end, pieces::grain_of(grain), body);
+  pieces::loop<Begin, End, std::decay_t<Body>>(pieces::anywhere(), begin, end, pieces::grain_of(grain), body);
 }
 /// The same, where AT says which worker begins what: see on().
 template <std::integral Begin, std::integral End, class Body>
@@ -294,15 +285,15 @@ void parallel_for(const placement& at, Begin begin, End end, Grain grain, const 
 /// @endcode
 template <std::integral Begin, std::integral End, class R, class Map, class Combine>
 R parallel_reduce(Begin begin, End end, const R& identity, const Map& map, const Combine& combine) {
-  return pieces::reduction<R, Begin, End, std::decay_t<Map>, std::decay_t<Combine>>(begin, end, pieces::measured_grain,
-                                                                                    identity, map, combine);
+  return pieces::reduction<R, Begin, End, std::decay_t<Map>, std::decay_t<Combine>>(
+      pieces::anywhere(), begin, end, pieces::measured_grain, identity, map, combine);
 }
 /// The same in tasks of at most GRAIN indices (at least 1), split in halves. Each part of that size is combined by
 /// itself, from IDENTITY on.
 template <std::integral Begin, std::integral End, std::integral Grain, class R, class Map, class Combine>
 R parallel_reduce(Begin begin, End end, Grain grain, const R& identity, const Map& map, const Combine& combine) {
-  return pieces::reduction<R, Begin, End, std::decay_t<Map>, std::decay_t<Combine>>(begin, end, pieces::grain_of(grain),
-                                                                                    identity, map, combine);
+  return pieces::reduction<R, Begin, End, std::decay_t<Map>, std::decay_t<Combine>>(
+      pieces::anywhere(), begin, end, pieces::grain_of(grain), identity, map, combine);
 }
 /// The same, where AT says which worker begins what: see on(). The grouping depends on the memory's owners, too.
 template <std::integral Begin, std::integral End, class R, class Map, class Combine>

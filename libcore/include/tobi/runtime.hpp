@@ -164,14 +164,19 @@ detail::result_of<std::decay_t<Function>> run(Function&& function) {
   using R = detail::result_of<F>;
   detail::check_closure<F>();
   detail::check_result<R>();
-  const F& closure = function;
-  const detail::root what{&detail::run_root_task<F, R>, std::addressof(closure), sizeof(F), detail::result_bytes<R>()};
-  if constexpr (std::is_void_v<R>) {
-    detail::run_root(what, nullptr);
+  if constexpr (!detail::travels<F> || !detail::result_travels<R>) {
+    __builtin_unreachable();
   } else {
-    detail::room_for<R> got;
-    detail::run_root(what, std::addressof(got.value));
-    return got.value;
+    const F& closure = function;
+    const detail::root what{&detail::run_root_task<F, R>, std::addressof(closure), sizeof(F),
+                            detail::result_bytes<R>()};
+    if constexpr (std::is_void_v<R>) {
+      detail::run_root(what, nullptr);
+    } else {
+      detail::room_for<R> got;
+      detail::run_root(what, std::addressof(got.value));
+      return got.value;
+    }
   }
 }
 

@@ -60,8 +60,10 @@ class task_group {
     using F = std::decay_t<Function>;
     detail::check_closure<F>();
 #ifndef TOBI_ELIDE
-    if (finish_ == 0) finish_ = detail::tobi_group_begin();
-    detail::fork_async<F>(function, detail::tobi_group_async(finish_));
+    if constexpr (detail::travels<F>) {
+      if (finish_ == 0) finish_ = detail::tobi_group_begin();
+      detail::fork_async<F>(function, detail::tobi_group_async(finish_));
+    }
 #else
     detail_elided::finish_state* const around = std::exchange(detail_elided::governing, &ran_);
     F own = function;

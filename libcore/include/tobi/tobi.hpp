@@ -12,6 +12,7 @@
 #include "tobi/error.hpp"
 #include "tobi/finish.hpp"
 #include "tobi/future.hpp"
+#include "tobi/global_copy.hpp"
 #include "tobi/global_memory.hpp"
 #include "tobi/global_ptr.hpp"
 #include "tobi/global_ref.hpp"

@@ -45,6 +45,7 @@ namespace pieces {
 /// A range as a chunk loop uses it: PER elements per index.
 template <access How, class T>
 struct rows {
+  using pointer = T*;
   global_span<T> all;
   std::size_t per;
   std::size_t halo;
@@ -80,6 +81,18 @@ struct rows {
   }
 };
 
+/// Whether FUNCTION takes chunks of RANGE.
+template <class Function, class... Range>
+inline constexpr bool takes_chunks =
+    std::is_invocable_v<Function&, std::size_t, std::size_t, typename Range::pointer...>;
+template <class Function, class... Range>
+constexpr void check_chunk_function() {
+  detail::check_closure<Function>();
+  static_assert(takes_chunks<Function, Range...>,
+                "tobi: the function of a chunk loop is called with the first index, their number, and a pointer per "
+                "range, to const where it is in()");
+}
+
 template <class T>
 inline constexpr bool is_rows = false;
 template <access How, class T>
@@ -109,9 +122,6 @@ std::size_t size_of_rows(const char* name, const Range& first, const Others&... 
 /// The pointers of a chunk lead to different memory, so that a compiler need not ask.
 template <class Body, class... T>
 decltype(auto) call_for_chunk(Body& body, std::size_t first, std::size_t n, T* __restrict... at) {
-  static_assert(std::is_invocable_v<Body&, std::size_t, std::size_t, T*...>,
-                "tobi: the function of a chunk loop is called with the first index, their number, and a pointer per "
-                "range, to const where it is in()");
   return body(first, n, at...);
 }
 
@@ -133,7 +143,6 @@ struct chunk_work {
 
 template <class Body, class... Range>
 void chunk_loop(const execution_policy& how, const Body& body, const Range&... ranges) {
-  detail::check_closure<Body>();
   const std::size_t size = size_of_rows("for_chunks", ranges...);
   const std::size_t cutoff = std::min({ranges.cutoff(how)...});
   const chunk_work<Body, Range...> work{how, {ranges...}, body};
@@ -186,9 +195,6 @@ R fold_chunks(const execution_policy& how, std::size_t begin, std::size_t end, s
 template <class R, class Map, class Combine, class... Range>
 R chunk_reduction(const execution_policy& how, const R& initial, const Combine& combine, const Map& map,
                   const Range&... ranges) {
-  detail::check_result<R>();
-  detail::check_closure<Map>();
-  detail::check_closure<Combine>();
   const std::size_t size = size_of_rows("reduce_chunks", ranges...);
   if (size == 0) return initial;
   return with_one_error([&]() -> R {
@@ -203,6 +209,9 @@ R chunk_reduction(const execution_policy& how, const R& initial, const Combine& 
   });
 }
 
+/// Of ARGUMENTS arguments all but the last OTHERS; none where there are not as many.
+template <std::size_t Arguments, std::size_t Others>
+using ranges_of = std::make_index_sequence<(Arguments > Others ? Arguments - Others : 0)>;
 /// Whether the elements I of a tuple are ranges, and there are some.
 template <class Tuple, std::size_t... I>
 constexpr bool ranges_first(std::index_sequence<I...>) {
@@ -215,7 +224,10 @@ void chunk_loop_of(const execution_policy& how, const Tuple& all, std::index_seq
                 "tobi: for_chunks(ranges..., body): each range is in(a), out(a) or inout(a), and the body comes last");
   if constexpr (ranges_first<Tuple>(std::index_sequence<I...>())) {
     using Body = std::decay_t<std::tuple_element_t<sizeof...(I), Tuple>>;
-    chunk_loop<Body>(how, std::get<sizeof...(I)>(all), std::get<I>(all)...);
+    check_chunk_function<Body, std::remove_cvref_t<std::tuple_element_t<I, Tuple>>...>();
+    if constexpr (detail::travels<Body> && takes_chunks<Body, std::remove_cvref_t<std::tuple_element_t<I, Tuple>>...>) {
+      chunk_loop<Body>(how, std::get<sizeof...(I)>(all), std::get<I>(all)...);
+    }
   }
 }
 template <class Tuple, std::size_t... I>
@@ -227,8 +239,16 @@ auto chunk_reduction_of(const execution_policy& how, const Tuple& all, std::inde
     using R = std::decay_t<std::tuple_element_t<k, Tuple>>;
     using Combine = std::decay_t<std::tuple_element_t<k + 1, Tuple>>;
     using Map = std::decay_t<std::tuple_element_t<k + 2, Tuple>>;
-    return chunk_reduction<R, Map, Combine>(how, std::get<k>(all), std::get<k + 1>(all), std::get<k + 2>(all),
-                                            std::get<I>(all)...);
+    detail::check_result<R>();
+    detail::check_closure<Combine>();
+    check_chunk_function<Map, std::remove_cvref_t<std::tuple_element_t<I, Tuple>>...>();
+    if constexpr (!detail::travels<R> || !detail::travels<Combine> || !detail::travels<Map> ||
+                  !takes_chunks<Map, std::remove_cvref_t<std::tuple_element_t<I, Tuple>>...>) {
+      return std::get<k>(all);
+    } else {
+      return chunk_reduction<R, Map, Combine>(how, std::get<k>(all), std::get<k + 1>(all), std::get<k + 2>(all),
+                                              std::get<I>(all)...);
+    }
   }
 }
 
@@ -253,15 +273,17 @@ template <class T>
 /// for_chunks(ranges..., body), or for_chunks(policy, ranges..., body): see the top of this header. Tasks are as large
 /// as is worth a fork, which is measured, unless the policy has a cutoff (in indices).
 /// @code
-/// const auto x = tobi::allocate_all<double>(1000), y = tobi::allocate_all<double>(1000);
+/// const auto x = tobi::allocate_all<double>(1000);
+/// const auto y = tobi::allocate_all<double>(1000);
 /// const double sum = tobi::run([=] {
 ///   tobi::iota(x, 0.0);
-///   tobi::for_chunks(tobi::in(x, 1, 1), tobi::out(y), [=](std::size_t first, std::size_t n, const double* x, double* y) {
+///   const auto curvature = [](std::size_t first, std::size_t n, const double* a, double* b) {
 ///     for (std::size_t i = 0; i < n; ++i) {
 ///       const bool edge = first + i == 0 || first + i == 999;
-///       y[i] = edge ? 0 : x[i - 1] - 2 * x[i] + x[i + 1] + 1;
+///       b[i] = edge ? 0 : a[i - 1] - 2 * a[i] + a[i + 1] + 1;
 ///     }
-///   });
+///   };
+///   tobi::for_chunks(tobi::in(x, 1, 1), tobi::out(y), curvature);
 ///   return tobi::reduce(y);
 /// });
 /// if (rt.rank() == 0) std::printf("%.0f\n", sum);  // prints 998
@@ -269,11 +291,9 @@ template <class T>
 template <class First, class... Rest>
 void for_chunks(const First& first, const Rest&... rest) {
   if constexpr (std::is_same_v<First, execution_policy>) {
-    static_assert(sizeof...(Rest) > 1, "tobi: for_chunks(policy, ranges..., body)");
-    pieces::chunk_loop_of(first, std::tie(rest...), std::make_index_sequence<sizeof...(Rest) - 1>());
+    pieces::chunk_loop_of(first, std::tie(rest...), pieces::ranges_of<sizeof...(Rest), 1>());
   } else {
-    static_assert(sizeof...(Rest) > 0, "tobi: for_chunks(ranges..., body)");
-    pieces::chunk_loop_of(par, std::tie(first, rest...), std::make_index_sequence<sizeof...(Rest)>());
+    pieces::chunk_loop_of(par, std::tie(first, rest...), pieces::ranges_of<sizeof...(Rest) + 1, 1>());
   }
 }
 
@@ -282,13 +302,14 @@ void for_chunks(const First& first, const Rest&... rest) {
 /// be associative. How values are grouped depends on the sizes, the policy, the owners and the cache's settings, and on
 /// nothing else.
 /// @code
-/// const auto x = tobi::allocate_all<double>(1000), y = tobi::allocate_all<double>(1000);
+/// const auto x = tobi::allocate_all<double>(1000);
+/// const auto y = tobi::allocate_all<double>(1000);
 /// const double dot = tobi::run([=] {
 ///   tobi::fill(x, 2.0);
 ///   tobi::fill(y, 0.5);
-///   const auto product = [](std::size_t, std::size_t n, const double* x, const double* y) {
+///   const auto product = [](std::size_t, std::size_t n, const double* a, const double* b) {
 ///     double sum = 0;
-///     for (std::size_t i = 0; i < n; ++i) sum += x[i] * y[i];
+///     for (std::size_t i = 0; i < n; ++i) sum += a[i] * b[i];
 ///     return sum;
 ///   };
 ///   return tobi::reduce_chunks(tobi::in(x), tobi::in(y), 0.0, std::plus<>(), product);
@@ -298,11 +319,9 @@ void for_chunks(const First& first, const Rest&... rest) {
 template <class First, class... Rest>
 [[nodiscard]] auto reduce_chunks(const First& first, const Rest&... rest) {
   if constexpr (std::is_same_v<First, execution_policy>) {
-    static_assert(sizeof...(Rest) > 3, "tobi: reduce_chunks(policy, ranges..., initial, combine, map)");
-    return pieces::chunk_reduction_of(first, std::tie(rest...), std::make_index_sequence<sizeof...(Rest) - 3>());
+    return pieces::chunk_reduction_of(first, std::tie(rest...), pieces::ranges_of<sizeof...(Rest), 3>());
   } else {
-    static_assert(sizeof...(Rest) > 2, "tobi: reduce_chunks(ranges..., initial, combine, map)");
-    return pieces::chunk_reduction_of(par, std::tie(first, rest...), std::make_index_sequence<sizeof...(Rest) - 2>());
+    return pieces::chunk_reduction_of(par, std::tie(first, rest...), pieces::ranges_of<sizeof...(Rest) + 1, 3>());
   }
 }
 

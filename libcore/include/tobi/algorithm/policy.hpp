@@ -32,8 +32,8 @@ struct execution_policy {
   std::size_t cutoff = 0;
   /// Bytes of each range that a leaf checks out at a time. 0 means 64 KiB. More than the cache can hold is reduced.
   std::size_t checkout_bytes = 0;
-  /// Where the tasks begin: of for_each, transform, fill, iota, copy, reduce, transform_reduce, count_if, for_chunks and
-  /// reduce_chunks.
+  /// Where the tasks begin: of for_each, transform, fill, iota, copy, reduce, transform_reduce, count_if, for_chunks
+  /// and reduce_chunks.
   affinity where = affinity::automatic;
 };
 /// The default.

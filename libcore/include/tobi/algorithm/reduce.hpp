@@ -70,11 +70,15 @@ template <class T, class R, class Combine, class Map>
 R transform_reduce(const execution_policy& how, global_span<T> a, const R& initial, const Combine& combine,
                    const Map& map) {
   detail::check_result<R>();
-  if (a.empty()) return initial;
-  return pieces::with_one_error([&]() -> R {
-    std::decay_t<Combine> mine = combine;
-    return mine(initial, pieces::fold_all<R>(how, a.size(), map, combine, pieces::input(a)));
-  });
+  if constexpr (detail::travels<R>) {
+    if (a.empty()) return initial;
+    return pieces::with_one_error([&]() -> R {
+      std::decay_t<Combine> mine = combine;
+      return mine(initial, pieces::fold_all<R>(how, a.size(), map, combine, pieces::input(a)));
+    });
+  } else {
+    return initial;
+  }
 }
 /// The same with par.
 template <class T, class R, class Combine, class Map>
@@ -87,11 +91,15 @@ R transform_reduce(const execution_policy& how, global_span<A> a, global_span<B>
                    const Combine& combine, const Map& map) {
   detail::check_result<R>();
   pieces::check_sizes("transform_reduce", a.size(), b.size());
-  if (a.empty()) return initial;
-  return pieces::with_one_error([&]() -> R {
-    std::decay_t<Combine> mine = combine;
-    return mine(initial, pieces::fold_all<R>(how, a.size(), map, combine, pieces::input(a), pieces::input(b)));
-  });
+  if constexpr (detail::travels<R>) {
+    if (a.empty()) return initial;
+    return pieces::with_one_error([&]() -> R {
+      std::decay_t<Combine> mine = combine;
+      return mine(initial, pieces::fold_all<R>(how, a.size(), map, combine, pieces::input(a), pieces::input(b)));
+    });
+  } else {
+    return initial;
+  }
 }
 /// The same with par.
 template <class A, class B, class R, class Combine, class Map>

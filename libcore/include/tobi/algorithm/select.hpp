@@ -180,7 +180,8 @@ std::size_t select_in_place(const execution_policy& how, global_span<T> a, const
 /// Copies the elements of IN that have predicate(element) to the front of OUT, in their order, and returns how many
 /// there are. OUT overlaps nothing of IN. Where it is too short, nothing is written and a std::length_error is thrown.
 /// @code
-/// const auto numbers = tobi::allocate_all<int>(1000), odd = tobi::allocate_all<int>(1000);
+/// const auto numbers = tobi::allocate_all<int>(1000);
+/// const auto odd = tobi::allocate_all<int>(1000);
 /// const auto found = tobi::run([=] {
 ///   tobi::iota(numbers, 0);
 ///   const std::size_t n = tobi::copy_if(numbers, odd, [](int x) { return x % 2 == 1; });

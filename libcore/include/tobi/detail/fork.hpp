@@ -349,9 +349,14 @@ using result_of = std::remove_cv_t<std::invoke_result_t<F&>>;
 #define TOBI_CLOSURE_SENTENCE                                                                                        \
   "tobi: a task's closure is copied by its bytes, because its parent may move to another process: what it captures " \
   "must have trivial copy constructors and destructors, as numbers and global pointers have, and containers have not"
-#define TOBI_RESULT_SENTENCE                                                                             \
-  "tobi: a task's result is copied by its bytes, because it may be joined in another process: its copy " \
-  "constructor and its destructor must be trivial"
+#define TOBI_RESULT_SENTENCE                                                                                 \
+  "tobi: a task's result is copied by its bytes, because it may be joined in another process: its copy "     \
+  "constructor and its destructor must be trivial; for a string return a tobi::global_string, for a vector " \
+  "tobi::to_global(v)"
+
+/// Whether an R may be a result. After a check that fails nothing else is compiled, so that nothing else is said.
+template <class R>
+inline constexpr bool result_travels = std::is_void_v<R> || travels<R>;
 
 template <class F>
 constexpr void check_closure() {
@@ -360,7 +365,7 @@ constexpr void check_closure() {
 
 template <class R>
 constexpr void check_result() {
-  static_assert(std::is_void_v<R> || travels<R>, TOBI_RESULT_SENTENCE);
+  static_assert(result_travels<R>, TOBI_RESULT_SENTENCE);
 }
 
 }  // namespace tobi::detail

@@ -3,7 +3,7 @@
 //
 // A range is split in halves down to single blocks where nothing is known, and the first block is timed. A task returns
 // what an index took in it, so what follows is split into pieces of some 5 us (a fork takes nanoseconds, a steal within
-// a node about 1 us). The pieces double along the way back up: 1, 1, 2, 4, 8 indices. Whoever steals a half of which
+// a node about 1 us). The pieces double along the way back up: 1, 1, 2, 4, 8 indices. A thief of a half of which
 // nothing is known does the same there. So no index is ever waited for: what follows the first one can be stolen while
 // it runs. A piece that takes much longer than foreseen is split where it is.
 //

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Loops over several arrays: heat spreads over a square plate, of which each point
-// becomes the mean of its four neighbours. The body gets pointers to rows that are checked out: of the plate that it
-// reads one more on each side, and those of the plate that it writes. Where the plates lie on several nodes, rows are
-// computed where they lie.
+// SPDX-License-Identifier: Apache-2.0
+// Loops over several arrays: heat spreads over a square plate, of which each point becomes the mean of its four
+// neighbours. The body gets pointers to rows that are checked out: of the plate that it reads one more on each side,
+// and those of the plate that it writes. Where the plates lie on several nodes, rows are computed where they lie.
 #include <cstdio>
 #include <tobi/tobi.hpp>
 #include <utility>

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Strings and vectors as results of tasks. A result is copied by its bytes, so it
-// owns nothing: a std::string stays where it was made. A task returns a copy in global memory, and the task that joins
-// it takes the copy.
+// SPDX-License-Identifier: Apache-2.0
+// Strings and vectors as results of tasks. A result is copied by its bytes, so it owns nothing: a std::string stays
+// where it was made. A task returns a copy in global memory, and the task that joins it takes the copy.
 //
 //   auto child = tobi::spawn([=] { return tobi::global_string(name_of(i)); });
 //   const std::string name = child.join().take();

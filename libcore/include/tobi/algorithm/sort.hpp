@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0 sort, sort_by_key: a merge sort, stable (equal elements keep their order). Halves
-// are sorted by tasks into the other of two ranges, and merged back by tasks. Work O(n log n), depth O(log^3 n) and a
-// leaf. Leaves and merges check out chunks. A leaf is opened as a whole, so its size is at most what the cache surely
-// holds, whatever the cutoff. May migrate the caller, which holds no checkout. The comparison does not fork. What it
-// throws leaves as task_error.
+// SPDX-License-Identifier: Apache-2.0
+// sort, sort_by_key: a merge sort, stable (equal elements keep their order). Halves are sorted by tasks into the other
+// of two ranges, and merged back by tasks. Work O(n log n), depth O(log^3 n) and a leaf. Leaves and merges check out
+// chunks. A leaf is opened as a whole, so its size is at most what the cache surely holds, whatever the cutoff. May
+// migrate the caller, which holds no checkout. The comparison does not fork. What it throws leaves as task_error.
 #pragma once
 
 #include <algorithm>

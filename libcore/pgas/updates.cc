@@ -16,8 +16,9 @@ using transports::op;
 
 namespace {
 
-constexpr std::size_t lots_most = 16;     // of a round
-constexpr std::size_t words_most = 1024;  // noted before they are posted
+constexpr std::size_t lots_most = 16;                       // of a round
+constexpr std::size_t words_most = 1024;                    // noted before they are posted
+constexpr std::size_t numbers_most = std::size_t{1} << 15;  // sorted at a time
 
 }  // namespace
 
@@ -79,8 +80,18 @@ void updates::add_at(std::uint64_t at, const std::size_t* places, const std::byt
   const std::size_t each = bytes_of(number);
   const update what{update_kind::add, number};
   if (!is_word(number)) {
-    for (std::size_t i = 0; i < count; ++i) split(find, at + places[i] * each, values + i * each, each, what);
-    finish_lots(what);
+    while (count != 0) {
+      const std::size_t n = std::min(count, numbers_most);
+      numbers_.clear();
+      for (std::size_t i = 0; i < n; ++i) {
+        const finder::place p = find(at + places[i] * each);
+        numbers_.push_back({p.rank, p.home, p.region, values + i * each});
+      }
+      gather(what);
+      places += n;
+      values += n * each;
+      count -= n;
+    }
     return;
   }
   // An atomic waits for its line, and the next one for it: so lines are asked for some atomics before.
@@ -191,20 +202,61 @@ void updates::split(finder& find, std::uint64_t at, const std::byte* from, std::
     std::uint64_t most = std::min(p.left, update_locks::lot_bytes - p.home % update_locks::lot_bytes);
     if (put_max != 0) most = std::min(most, put_max / sizeof(double) * sizeof(double));
     const std::size_t n = std::min<std::size_t>(bytes, most);
-    lot l{p.rank, p.home, p.region == nullptr ? nullptr : p.region + p.home, from, n, nullptr, nullptr};
-    if (by_cpu(p)) {
-      under_lock(p.region, l, what);
-    } else {
-      l.staged = staged().lots[lots_.size()];
-      l.found = &staged().found[lots_.size()];
-      lots_.push_back(l);
-      if (lots_.size() == lots_most) finish_lots(what);
-    }
+    change(p.region, {p.rank, p.home, nullptr, from, n, {}, nullptr, nullptr}, what);
     at += n;
     from += n;
     bytes -= n;
   }
 }
+
+// A lot for the numbers of each lock. Which of them come first is nobody's affair: updates are not ordered.
+void updates::gather(const update& what) {
+  std::sort(numbers_.begin(), numbers_.end(), [](const scattered& a, const scattered& b) {
+    return a.rank != b.rank ? a.rank < b.rank : a.home < b.home;
+  });
+  const std::span<const scattered> all = numbers_;
+  const std::size_t each = bytes_of(what.number);
+  const std::uint64_t put_max = parts_.net->transport().caps().put_max;
+  for (std::size_t i = 0; i < all.size();) {
+    const scattered& first = all[i];
+    std::uint64_t end = first.home / update_locks::lot_bytes * update_locks::lot_bytes + update_locks::lot_bytes;
+    if (put_max != 0) end = std::min(end, first.home + put_max);
+    std::size_t n = 1;
+    while (i + n < all.size() && all[i + n].rank == first.rank && all[i + n].home + each <= end) ++n;
+    const std::size_t bytes = all[i + n - 1].home + each - first.home;
+    change(first.region, {first.rank, first.home, nullptr, first.operand, bytes, all.subspan(i, n), nullptr, nullptr},
+           what);
+    i += n;
+  }
+  finish_lots(what);
+}
+
+// At once, or in the next round. REGION: where the memory of its rank is mapped, or null.
+void updates::change(std::byte* region, lot l, const update& what) {
+  if (region != nullptr) l.here = region + l.home;
+  if (region != nullptr && parts_.net->host_atomics()) {
+    under_lock(region, l, what);
+    return;
+  }
+  l.staged = staged().lots[lots_.size()];
+  l.found = &staged().found[lots_.size()];
+  lots_.push_back(l);
+  if (lots_.size() == lots_most) finish_lots(what);
+}
+
+namespace {
+
+// The numbers of a lot, of which AT is the first byte.
+template <class Lot>
+void apply(const Lot& l, std::byte* at, const update& what) {
+  if (l.some.empty()) {
+    what.apply(at, l.from, l.bytes);
+    return;
+  }
+  for (const auto& one : l.some) what.apply(at + (one.home - l.home), one.operand, bytes_of(what.number));
+}
+
+}  // namespace
 
 void updates::under_lock(std::byte* region, const lot& l, const update& what) {
   const std::atomic_ref lock(*reinterpret_cast<std::uint64_t*>(region + lock_of(l)));
@@ -215,7 +267,7 @@ void updates::under_lock(std::byte* region, const lot& l, const update& what) {
     // Acquire: the numbers as the last one has left them.
     if (lock.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) break;
   }
-  what.apply(l.here, l.from, l.bytes);
+  apply(l, l.here, what);
   // Not a store: a swap of a device that fails may write what it has read.
   lock.fetch_sub(1, std::memory_order_release);
 }
@@ -257,30 +309,52 @@ void updates::try_locks() {
   batch_.wait();
 }
 
+// Whether all bytes of a lot go home.
+bool updates::in_one_put(const lot& l, std::size_t each) const noexcept {
+  for (std::size_t i = 1; i < l.some.size(); ++i) {
+    if (l.some[i].home > l.some[i - 1].home + each) return false;
+  }
+  return true;
+}
+
+// What was changed, and nothing of what lies between it (U4).
+void updates::put_home(const lot& l, std::size_t each) {
+  for (std::size_t i = 0; i < l.some.size();) {
+    const std::uint64_t begin = l.some[i].home;
+    std::uint64_t end = begin + each;
+    for (; i < l.some.size() && l.some[i].home <= end; ++i) end = l.some[i].home + each;
+    batch_.put(l.rank, begin, l.staged + (begin - l.home), end - begin);
+  }
+}
+
 // Those whose locks were free are changed, sent home, and given up.
 void updates::move(const update& what) {
   net::fabric& net = *parts_.net;
   const bool chains = net.chains(2);
+  const std::size_t each = bytes_of(what.number);
   std::uint64_t* const unread = &staged().unread;
   const auto give_up = [&](const lot& l) { return op::add(net.heap(l.rank), lock_of(l), ~std::uint64_t{0}, unread); };
+  const auto in_one_chain = [&](const lot& l) { return chains && l.here == nullptr && in_one_put(l, each); };
   const auto mine = std::partition(lots_.begin(), lots_.end(), [](const lot& l) { return *l.found != 0; });
   // Mapped numbers are loaded behind the lock that the fabric has brought, and stored before it takes it away.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (auto l = mine; l != lots_.end(); ++l) {
-    what.apply(l->here != nullptr ? l->here : l->staged, l->from, l->bytes);
+    apply(*l, l->here != nullptr ? l->here : l->staged, what);
     if (l->here != nullptr) continue;
     const op put = op::put(net.heap(l->rank), l->home, l->staged, l->bytes);
-    if (chains) {
+    if (in_one_chain(*l)) {
       batch_.post_in_order(l->rank, std::array{put, give_up(*l)});
-    } else {
+    } else if (l->some.empty()) {
       batch_.put(l->rank, l->home, l->staged, l->bytes);
+    } else {
+      put_home(*l, each);
     }
   }
   batch_.post();
   batch_.wait();
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (auto l = mine; l != lots_.end(); ++l) {
-    if (chains && l->here == nullptr) continue;
+    if (in_one_chain(*l)) continue;
     const op one = give_up(*l);
     batch_.post_in_order(l->rank, {&one, 1});
   }

@@ -8,7 +8,9 @@
 //     change. It is held within one call, by a worker that needs nothing but the fabric until it gives it up: no lock
 //     of another worker, no release. So nobody waits in a circle.
 // U3. A worker tries for all locks of a round at once, keeps those that it gets, and has given them up before it tries
-//     for the others. Two numbers of a round that have one lock are updated in two rounds.
+//     for the others. Two lots of a round that have one lock are updated in two rounds.
+// U4. Scattered numbers of a lot are fetched with what lies between them, and sent home without it: others may write
+//     there meanwhile.
 //
 // Why not an active message, which would take one round trip and no lock: its target must poll, which a target that
 // computes does not, and a fabric with RMA of its own has it wait for the target's processor. Why not a loop of
@@ -19,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -85,15 +88,23 @@ class updates {
   void one(std::uint64_t at, const update& what, const void* operand);
 
  private:
-  // A part of an update under one lock.
+  // A number of an update of many places.
+  struct scattered {
+    int rank;
+    std::uint64_t home;
+    std::byte* region;  // mapped, or null
+    const std::byte* operand;
+  };
+  // A part of an update under one lock: numbers next to each other, or some of those in a range.
   struct lot {
     int rank;
     std::uint64_t home;
     std::byte* here;  // mapped, or null
     const std::byte* from;
     std::size_t bytes;
-    std::byte* staged;     // of registered memory, where it is not mapped
-    std::uint64_t* found;  // what the lock was
+    std::span<const scattered> some;  // by place; empty: all
+    std::byte* staged;                // of registered memory, where it is not mapped
+    std::uint64_t* found;             // what the lock was
   };
   struct staging;
 
@@ -105,7 +116,11 @@ class updates {
   void finish_words();
   [[nodiscard]] std::uint64_t change_word(const finder::place& p, const update& what, std::uint64_t operand);
   void split(finder& find, std::uint64_t at, const std::byte* from, std::size_t bytes, const update& what);
+  void gather(const update& what);
+  void change(std::byte* region, lot l, const update& what);
   void under_lock(std::byte* region, const lot& l, const update& what);
+  [[nodiscard]] bool in_one_put(const lot& l, std::size_t each) const noexcept;
+  void put_home(const lot& l, std::size_t each);
   void finish_lots(const update& what);
   void try_locks();
   void move(const update& what);
@@ -119,6 +134,7 @@ class updates {
   std::size_t noted_ = 0;                                         // words, that were not posted
   std::vector<lot> lots_;                                         // that wait for their locks
   std::vector<std::pair<std::size_t, std::uint64_t>> scattered_;  // places and operands of words elsewhere
+  std::vector<scattered> numbers_;                                // of an update of many places
 };
 
 }  // namespace tobi::pgas

@@ -10,6 +10,7 @@ namespace tobi::sched {
 void travel::start(const worker_parts& parts, scheduler& moves) noexcept {
   net_ = parts.net;
   nodes_ = parts.nodes;
+  debug_migrate_ = parts.debug_migrate;
   sched_ = &moves;
 }
 

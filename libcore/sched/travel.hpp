@@ -26,8 +26,8 @@ class travel {
   [[nodiscard]] int here() const noexcept { return net_->rank(); }
   /// Whether COUNT ranks from FIRST on, in turn, are of more nodes than one.
   [[nodiscard]] bool on_many_nodes(int first, int count) const noexcept;
-  /// Whether continuations are stolen.
-  [[nodiscard]] bool child_runs_first() const noexcept { return sched_->moves_tasks(); }
+  /// Whether continuations are stolen, and not taken away at every fork.
+  [[nodiscard]] bool child_runs_first() const noexcept { return sched_->moves_tasks() && !debug_migrate_; }
 
  private:
   [[nodiscard]] int computing_near(int rank) const noexcept;
@@ -39,6 +39,7 @@ class travel {
   net::fabric* net_ = nullptr;
   const base::per_rank<int>* nodes_ = nullptr;
   scheduler* sched_ = nullptr;
+  bool debug_migrate_ = false;
 };
 
 }  // namespace tobi::sched

@@ -10,11 +10,18 @@ declare -A says_of=(
   [collection]='148933 primes below 2000000'
   [fib]='832040'
   [gradients]='solved in 470 steps, 4865.7362 at the centre'
+  [multigrid]='0.073670 at the centre'
+  [neighbours]=' is the mean distance to the nearest of 20000 points'
+  [particles]='208704 came back, 23425 went through, checksum b0bd4d6bac80160c'
   [pi]='3.141592653590'
   [queens]='724 ways for 10 queens'
   [sort]='10000000 numbers are sorted'
   [stencil]='mean temperature after 200 steps: 1.631835'
+  [sweep]='400 queues, checksum 1fe6389b00c938c1, 9377065 ticks, 760490 of them in job 77'
+  [tour]='3398 is the length of the shortest tour of 12 cities'
+  [triangles]='48626 edges, 489239 triangles'
   [wavefront]='16 x 16 blocks'
+  [words]='2049 of 40000 lines: "GET /page/0 HTTP/1.1" 200'
 )
 arguments_of_fib=30
 nothing "each example has its row here" "$(for source in tools/examples/*.cc; do

@@ -152,6 +152,40 @@ TEST_P(updates, at_scattered_places_add_up) {
   });
 }
 
+// What lies between the numbers of one lock is others' meanwhile: numbers that tasks store, on other workers.
+TEST_P(updates, at_scattered_places_leave_what_lies_between) {
+  expect_zero([](tobi::runtime& rt) {
+    constexpr std::size_t n = 6000;
+    const auto reals = tobi::allocate_all<double>(n, tobi::block_cyclic(4096));
+    const auto small = tobi::allocate_all<std::int32_t>(n, tobi::block_cyclic(4096));
+    tobi::run([=] {
+      tobi::fill(reals, 0.5);
+      tobi::fill(small, 3);
+    });
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < n; i += 3) places.push_back(i);
+    for (int round = 0; round < 5; ++round) {
+      // Each worker adds to every third number, and stores the others in turn.
+      tobi::accumulate_at(reals, places, std::vector<double>(places.size(), 1.0));
+      tobi::accumulate_at(small, places, std::vector<std::int32_t>(places.size(), 1));
+      const auto mine = static_cast<std::size_t>(rt.rank());
+      for (std::size_t i = 1 + 30 * mine; i < n; i += 30 * static_cast<std::size_t>(rt.size())) {
+        tobi::store(&reals[i], reals[i].get() + 2);
+        tobi::store(&small[i + 1], small[i + 1].get() + 2);
+      }
+    }
+    rt.barrier();
+    const auto got = tobi::checkout(reals, tobi::mode::read);
+    const auto got_small = tobi::checkout(small, tobi::mode::read);
+    for (std::size_t i = 0; i < n; ++i) {
+      const bool stored = i % 30 == 1, stored_small = i % 30 == 2;
+      CHECK(got[i] == (i % 3 == 0 ? 0.5 + 5 * rt.size() : stored ? 10.5 : 0.5));
+      CHECK(got_small[i] == (i % 3 == 0 ? 3 + 5 * rt.size() : stored_small ? 13 : 3));
+    }
+    return 0;
+  });
+}
+
 // --- one number ---------------------------------------------------------------------------------------------
 
 template <class T>

@@ -18,9 +18,10 @@
 // Cost. 64-bit integers are changed by the fabric's fetch-and-add and compare-and-swap, as many at once as it takes, or
 // one per try of a minimum or a maximum. That is dear for long arrays on other nodes: LIMITS.md has numbers. All others
 // are changed under one of the locks of their home, 16 KiB at a time: two round trips, where chains work, for up to 16
-// such pieces. On memory of the same node it is an instruction per 64-bit integer, and else two per piece. That pays
-// for a single floating-point number what a loop of compare-and-swap costs, and for a tile one lock instead of a
-// compare-and-swap per element.
+// such pieces. Scattered numbers are sorted first, so that those of a piece need one lock, one fetch, and a put each.
+// On memory of the same node it is an instruction per 64-bit integer, and else two per piece. That pays for a single
+// floating-point number what a loop of compare-and-swap costs, and for a tile one lock instead of a compare-and-swap
+// per element.
 //
 // None migrates the caller. They work in tasks, in tasks of a collection, and outside of tasks. An error ends the job
 // with one sentence: memory that is not global or was freed, a number that is not aligned, a checkout that is held

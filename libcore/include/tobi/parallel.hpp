@@ -241,9 +241,10 @@ std::tuple<pieces::element_of<std::decay_t<Functions>>...> parallel_invoke(Funct
 
 /// body(i) for each i of [begin, end), or body(first, last) for the parts of it that are executed one after the other:
 /// then the loop over the indices is the body's own, which may keep values between them. Tasks are as large as is worth
-/// a fork: how long an index takes is measured. The body gets the common type of BEGIN and END. Where one of them is
-/// signed and the other is not, it gets a signed one of 64 bits: a negative begin stays what it is, and so does a large
-/// end (below 2^63).
+/// a fork: how long an index takes is measured. Name a grain where most indices cost nothing and some cost much, as in
+/// a body that returns at once for most. The body gets the common type of BEGIN and END. Where one of them is signed
+/// and the other is not, it gets a signed one of 64 bits: a negative begin stays what it is, and so does a large end
+/// (below 2^63).
 /// @code
 /// const auto squares = tobi::allocate_all<long>(1000);
 /// const long sum = tobi::run([=] {

@@ -5,7 +5,8 @@
 // what an index took in it, so what follows is split into pieces of some 5 us (a fork takes nanoseconds, a steal within
 // a node about 1 us). The pieces double along the way back up: 1, 1, 2, 4, 8 indices. A thief of a half of which
 // nothing is known does the same there. So no index is ever waited for: what follows the first one can be stolen while
-// it runs. A piece that takes much longer than foreseen is split where it is.
+// it runs. A piece that takes much longer than foreseen is split at its next quarter, and not before: where many
+// indices that cost nothing come before some that cost much, a program names a grain.
 //
 // Only the forks depend on what was measured. The tree by which results are combined depends on the number of indices
 // alone, so a sum of floating-point numbers is the same in every run, on any number of workers.
@@ -24,7 +25,7 @@ namespace tobi {
 #ifndef TOBI_ELIDE
 namespace detail {
 extern "C" {
-/// Whether it is continuations that are stolen, so that a child has ended where nothing was.
+/// Whether it is continuations that are stolen, and most stay, so that a child has ended when its fork returns.
 int tobi_child_runs_first() noexcept;
 }
 }  // namespace detail
@@ -161,8 +162,8 @@ measured<typename Work::value_type> split(Index begin, Index end, std::size_t bl
 /// 1, are never split, and results are combined by halves down to these.
 template <class Index, class Work>
 typename Work::value_type in_measured_tasks(Index begin, Index end, std::size_t block, const Work& work) {
-  // A scheduler that runs the child later knows nothing when it forks. A guess is made: 256 pieces, which split when
-  // they are long.
+  // Where the child runs later, or no continuation stays, nothing is known after a fork. A guess is made: 256 pieces,
+  // which split when they are long.
   constexpr double guessed_pieces = 256;
   const double guess =
       detail::tobi_child_runs_first() != 0 ? 0 : piece_ns * guessed_pieces / static_cast<double>(distance(begin, end));

@@ -14,17 +14,6 @@
 
 namespace {
 
-std::vector<way> ways() {
-  const setting sim{"TOBI_TRANSPORT", "sim"}, tcp{"TOBI_TRANSPORT", "ofi"}, heap{"TOBI_HEAP_SIZE", "64M"},
-      cache{"TOBI_CACHE_SIZE", "1M"};
-  return {
-      {"one", 1, {heap, cache}},
-      {"shm", 3, {heap, cache}},
-      {"sim", 5, {sim, {"TOBI_NODES", "3"}, heap, cache}},
-      {"tcp", 4, {tcp, {"TOBI_NODES", "2"}, heap, cache}},
-      {"debug", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_DEBUG_GLOBAL", "1"}, {"TOBI_DEBUG_MIGRATE", "1"}, heap, cache}}};
-}
-
 class results : public in_each_way {};
 
 // In order, by a tree of tasks.
@@ -94,6 +83,6 @@ TEST_P(results, what_is_taken_is_freed) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(, results, testing::ValuesIn(ways()), name_of_way);
+INSTANTIATE_TEST_SUITE_P(, results, testing::ValuesIn(usual_ways()), name_of_way);
 
 }  // namespace

@@ -25,15 +25,8 @@
 namespace {
 
 std::vector<way> ways() {
-  const setting sim{"TOBI_TRANSPORT", "sim"}, tcp{"TOBI_TRANSPORT", "ofi"}, heap{"TOBI_HEAP_SIZE", "64M"},
-      cache{"TOBI_CACHE_SIZE", "1M"};
-  return {
-      {"one", 1, {heap, cache}},
-      {"shm", 3, {heap, cache}},
-      {"sim", 5, {sim, {"TOBI_NODES", "3"}, heap, cache}},
-      {"tcp", 4, {tcp, {"TOBI_NODES", "2"}, heap, cache}},
-      {"server", 4, {tcp, {"TOBI_NODES", "2"}, {"TOBI_AMO_SERVER", "worker"}, heap, cache}},
-      {"debug", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_DEBUG_GLOBAL", "1"}, {"TOBI_DEBUG_MIGRATE", "1"}, heap, cache}}};
+  return usual_ways_and(
+      {{"server", 4, {{"TOBI_TRANSPORT", "ofi"}, {"TOBI_NODES", "2"}, {"TOBI_AMO_SERVER", "worker"}}}});
 }
 
 class together : public in_each_way {};

@@ -27,7 +27,8 @@ inline namespace elided {
 
 /// A local of the task that makes it, which runs children in it and waits for them. It is neither copied nor moved, and
 /// no child captures it: asyncs that a child makes belong to the group, too. Children give no results. Those that do
-/// are tasks in a recursion, or futures. A group costs nothing until its first run().
+/// are tasks in a recursion, or futures. A group costs nothing until its first run(), and a child what an async costs:
+/// some six spawns.
 /// @code
 /// const long visited = tobi::run([] {
 ///   const auto count = tobi::allocate_global<long>(1);

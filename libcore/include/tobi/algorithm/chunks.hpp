@@ -74,7 +74,7 @@ struct rows {
   /// Whether one of the two is written where the other lies.
   template <access Other, class U>
   [[nodiscard]] bool disturbs(const rows<Other, U>& other) const noexcept {
-    if (How == access::read && Other == access::read) return false;
+    if ((How == access::read && Other == access::read) || all.empty() || other.all.empty()) return false;
     const auto begin_of = [](const auto& span) { return reinterpret_cast<std::uintptr_t>(span.data().raw()); };
     return begin_of(all) < begin_of(other.all) + other.all.size() * sizeof(U) &&
            begin_of(other.all) < begin_of(all) + all.size() * sizeof(T);

@@ -4,12 +4,53 @@
 #include <gtest/gtest.h>
 
 #if __has_include(<infiniband/verbs.h>)
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <array>
+#include <atomic>
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "arch/clock.hpp"
 #include "tests/unit/fabric_in_process.hpp"
 #include "tests/unit/played_device.hpp"
+
+// Calls of a thread that sleeps on an event descriptor. While it is slow, a call that it has seen is read together with
+// the next one.
+namespace slow_reader {
+std::atomic<bool> on{false};
+std::atomic<int> descriptor{-1};  // of the first call
+std::atomic<int> calls{0};
+std::atomic<bool> reading{false};
+
+bool is_event(int fd, std::size_t bytes) {
+  char name[64];
+  if (!on.load() || bytes != sizeof(std::uint64_t)) return false;
+  const ssize_t n = readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), name, sizeof name);
+  return n > 0 && std::string(name, static_cast<std::size_t>(n)) == "anon_inode:[eventfd]";
+}
+}  // namespace slow_reader
+
+extern "C" {
+ssize_t write(int fd, const void* from, std::size_t bytes) {
+  // The descriptor is known before its reader can wake up, and a call is counted when it can be read.
+  int none = -1;
+  const bool counts = slow_reader::is_event(fd, bytes) &&
+                      (slow_reader::descriptor.compare_exchange_strong(none, fd) || slow_reader::descriptor == fd);
+  const ssize_t n = syscall(SYS_write, fd, from, bytes);
+  if (counts) ++slow_reader::calls;
+  return n;
+}
+ssize_t read(int fd, void* to, std::size_t bytes) {
+  if (slow_reader::is_event(fd, bytes) && slow_reader::descriptor == fd) {
+    slow_reader::reading = true;
+    while (slow_reader::calls < 2) usleep(100);
+  }
+  return syscall(SYS_read, fd, to, bytes);
+}
+}
 
 namespace {
 
@@ -266,6 +307,22 @@ TEST_F(verbs_faults, one_that_stays_full_with_nothing_in_it_is_a_lost_peer) {
   played::now.refused_posts = played::always;
   EXPECT_EQ(w.read(1), status::peer_lost);
   said_once("the send queue to rank 1 on played0 is empty and has been refusing operations for 3 seconds");
+}
+
+// The thread for connections is told of the close of a lost peer's connection, and then, before it has read that, to
+// end.
+TEST_F(verbs_faults, the_end_is_heard_together_with_a_call_before_it) {
+  std::optional<workers> w(2);
+  ASSERT_EQ(w->read(1), status::ok);
+  begin();
+  played::now.refused_posts = played::always;
+  slow_reader::on = true;
+  EXPECT_EQ(w->read(1), status::peer_lost);
+  EXPECT_EQ(done([] { return slow_reader::reading ? status::ok : status::again; }), status::ok);
+  w.reset();  // returns
+  slow_reader::on = false;
+  EXPECT_GE(slow_reader::calls, 2);
+  said_once("the send queue to rank 1 on played0");
 }
 
 TEST_F(verbs_faults, one_that_takes_a_part_of_a_chain_is_a_lost_peer) {

@@ -196,11 +196,12 @@ void wireup::serve() noexcept {
   for (;;) {
     if (poll(wait, std::size(wait), patience_ms()) < 0) continue;
     if ((wait[2].revents & POLLIN) != 0) {
-      if (stopping_.load()) return;
       std::uint64_t ignored = 0;
       const ssize_t got = read(wake_fd_, &ignored, sizeof ignored);
       (void)got;
     }
+    // Behind the read, which may have taken the destructor's call together with an earlier one.
+    if (stopping_.load()) return;
     repeat_closes();
     thin_out();
     if ((wait[1].revents & POLLIN) != 0) take_event();

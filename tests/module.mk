@@ -34,7 +34,7 @@ $(OUT)/tests/balancers_test: $(OUT)/obj/tests/unit/balancers_test.o $(OUT)/obj/t
 	$(call link,-lgtest -lgtest_main)
 # What threads of one process share needs no transport: little is built again for the thread sanitizer.
 shared_rooms      := base trace net deque
-shared_files      := $(addprefix libcore/pool/,queue.cc thief.cc one_sided_thief.cc) libcore/task/door.cc bootstrap/signed_code.cc
+shared_files      := $(addprefix libcore/pool/,queue.cc thief.cc one_sided_thief.cc) libcore/pgas/letters.cc libcore/task/door.cc bootstrap/signed_code.cc
 shared_by_threads := $(OUT)/lib/libshared-by-threads.a
 $(shared_by_threads): $(call objects,$(filter arch/% alloc/% $(shared_rooms:%=libcore/%/%) transports/nap.cc transports/settings.cc,$(lib_units)) $(shared_files)) $(OUT)/obj/alloc/jemalloc.o FORCE
 	$(call made,AR,rm -f $@ && $(CROSS)ar crs $@ $(filter %.o,$^))

@@ -19,6 +19,9 @@ struct capabilities {
   amo_scope scope = amo_scope::none;
   bool passive_rma = false;           // puts and gets complete although the target never polls
   bool passive_amo = false;           // atomics do
+  // This process's own calls execute the atomics of others on its memory, and nothing does between two of its calls: so
+  // what its CPU does there excludes them, whatever the scope.
+  bool amo_in_calls = false;
   bool needs_progress = false;        // what was posted moves only in progress(), flush() and post() of its initiator
   bool maps_peers = false;            // map() can return a pointer
   bool registers_any_memory = false;  // any memory can be registered, not only memory with a descriptor

@@ -29,7 +29,7 @@ inline std::atomic_ref<std::uint64_t> atomic(std::uint64_t& word) noexcept {
   return std::atomic_ref<std::uint64_t>(word);
 }
 
-enum class bell : std::uint8_t { publish = 0, release = 1, begins = 2, publish_near = 3, sticky = 7 };
+enum class bell : std::uint8_t { publish = 0, release = 1, begins = 2, publish_near = 3, letters = 4, sticky = 7 };
 inline constexpr std::uint8_t rung_value = 1;
 
 /// The bells of an owner, a byte each: a put sets one without an atomic, and changes no other. All of them are one

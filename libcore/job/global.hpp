@@ -31,6 +31,7 @@ struct global_words {
   std::uint64_t homes_in[more_homes];
   pgas::shown_checkouts shown;  // TOBI_DEBUG_GLOBAL
   pgas::update_locks locks;
+  pgas::letter_box letters;
 };
 
 class global {

@@ -42,6 +42,7 @@ void job::serve_until_told() {
   // Acquire: what the root wrote before it told us is read after this.
   for (unsigned turns = 0; told.load(std::memory_order_acquire) != epoch_; ++turns) {
     transport_->progress();
+    if (global_->memory()->used) global_->memory()->serve();
     if (!crowded_) {
       arch::pause();
     } else if (turns % turns_between_naps != 0) {

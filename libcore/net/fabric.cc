@@ -212,7 +212,7 @@ void fabric::get(location from, void* to, std::size_t bytes) {
 }
 
 std::uint64_t fabric::compare_swap(location word, std::uint64_t expected, std::uint64_t desired) {
-  if (host_atomics_ && is_local(word)) {
+  if (is_local(word) && cpu_atomics(rank_)) {
     std::atomic_ref<std::uint64_t> here_(*static_cast<std::uint64_t*>(local(word)));
     // Release: what was written before is seen by a worker that finds `desired`; acquire: what the other side wrote, by
     // us.
@@ -226,7 +226,7 @@ std::uint64_t fabric::compare_swap(location word, std::uint64_t expected, std::u
 }
 
 std::uint64_t fabric::fetch_add(location word, std::uint64_t operand) {
-  if (host_atomics_ && is_local(word)) {
+  if (is_local(word) && cpu_atomics(rank_)) {
     std::atomic_ref<std::uint64_t> here_(*static_cast<std::uint64_t*>(local(word)));
     return here_.fetch_add(operand, std::memory_order_acq_rel);
   }

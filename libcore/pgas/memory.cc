@@ -37,7 +37,9 @@ memory::memory(const memory_parts& parts)
         if (parts_.measure) clock_ = std::make_unique<phase_clock>();
         parts_.caching.clock = clock_.get();
         return parts_.caching;
-      }()) {}
+      }()) {
+  if (parts_.letters != nullptr) reader_ = std::make_unique<letter_reader>(posting());
+}
 
 void memory::first_use() {
   if (!parts_.unusable.empty()) base::fatal("there is no global memory in this job: " + parts_.unusable);
@@ -50,6 +52,10 @@ void memory::first_use() {
   }
   usual_bell_ = tobi_hot.doorbell;
   plain_ = clock_ == nullptr && watch_ == nullptr;
+}
+
+letter_parts memory::posting() const {
+  return {&parts_.caching.net->net(), parts_.letters, parts_.letter_bell, parts_.caching.own_region, parts_.locks};
 }
 
 void memory::checkout_watched(std::uintptr_t at, std::size_t bytes, access how, bool wait, const void* place) {
@@ -311,7 +317,8 @@ void memory::serve_slowly() noexcept {
     until_poll_ = checkins_between_polls;
     if (parts_.must_poll) parts_.caching.net->net().transport().progress();
   }
-  if (std::atomic_ref(*parts_.release_bell).load(std::memory_order_relaxed) == 0) return;
+  if (up(parts_.letter_bell) != 0 && reader_ != nullptr) reader_->serve();
+  if (up(parts_.release_bell) == 0) return;
   const entered now(*this, global_phase::lazy_release);
   answer_request();
 }

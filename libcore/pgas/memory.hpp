@@ -53,6 +53,8 @@ struct memory_parts {
   std::function<void(void*)> give_back;
   std::uint64_t* epoch = nullptr;        // in the heap region, at the same offset everywhere
   update_locks* locks = nullptr;         // likewise
+  letter_box* letters = nullptr;         // likewise; null: none are sent in this job
+  std::uint8_t* letter_bell = nullptr;   // likewise, rung or not
   std::uint8_t* release_bell = nullptr;  // likewise: set by thieves
   shown_checkouts* shown = nullptr;      // likewise: what is checked out here, when somebody watches
   bool must_poll = false;                // the fabric stands still unless it is polled
@@ -133,10 +135,12 @@ class memory final : public tasks::coherence {
   void release() noexcept override;
   void acquire(std::uint64_t ticket) noexcept override;
   void serve() noexcept override {
-    if (*const_cast<volatile std::uint8_t*>(parts_.release_bell) != 0 || --until_poll_ == 0) [[unlikely]] {
+    if (asked() || --until_poll_ == 0) [[unlikely]] {
       serve_slowly();
     }
   }
+  /// Whether serve() has something to do for others.
+  [[nodiscard]] bool asked() const noexcept { return (up(parts_.release_bell) | up(parts_.letter_bell)) != 0; }
   void usual_bell(const volatile std::uint64_t* bell) noexcept override;
   void nothing_held(const char* where) noexcept override;
 
@@ -178,7 +182,9 @@ class memory final : public tasks::coherence {
     std::size_t before_ = phase_clock::others;
   };
 
+  static std::uint8_t up(const volatile std::uint8_t* bell) noexcept { return *bell; }
   void first_use();
+  [[nodiscard]] letter_parts posting() const;
   void checkout_watched(std::uintptr_t at, std::size_t bytes, access how, bool wait, const void* place);
   void checkin_watched(std::uintptr_t at, std::size_t bytes, access how);
   void prepare_update(std::uintptr_t at, std::size_t bytes, std::size_t each, const char* call, home_run& known);
@@ -194,7 +200,8 @@ class memory final : public tasks::coherence {
   memory_parts parts_;
   std::unique_ptr<phase_clock> clock_;
   cache cache_;
-  std::unique_ptr<updates> updates_;  // made by the first one
+  std::unique_ptr<updates> updates_;       // made by the first one
+  std::unique_ptr<letter_reader> reader_;  // null: no letters are sent in this job
   std::uint64_t epoch_ = 0;
   std::uint64_t promised_ = 0;  // the latest epoch that a ticket names
   std::vector<bool> slots_;     // of collective allocations; true: taken

@@ -43,6 +43,8 @@ updates& memory::at_homes() {
     parts.region_here = [this](int rank) {
       return rank == parts_.caching.rank ? parts_.caching.own_region : parts_.caching.region_here(rank);
     };
+    if (parts_.letters != nullptr) parts.posting = posting();
+    parts.serve = [this] { serve(); };
     parts.take = [this](std::size_t bytes) { return static_cast<std::byte*>(parts_.take(bytes, 64)); };
     updates_ = std::make_unique<updates>(parts);
   }

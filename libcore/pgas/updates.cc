@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t lots_most = 16;                       // of a round
 constexpr std::size_t words_most = 1024;                    // noted before they are posted
+constexpr std::size_t letter_least = 8;                     // numbers; fewer are sooner there without
 constexpr std::size_t numbers_most = std::size_t{1} << 15;  // sorted at a time
 
 }  // namespace
@@ -30,7 +31,11 @@ struct updates::staging {
   alignas(64) std::byte lots[lots_most][update_locks::lot_bytes];
 };
 
-updates::updates(const update_parts& parts) : parts_(parts), batch_(*parts.net) {}
+updates::updates(const update_parts& parts) : parts_(parts), batch_(*parts.net) {
+  if (parts_.posting.box == nullptr) return;
+  letters_ = std::make_unique<letter_writer>(
+      parts_.posting, [this](std::size_t bytes) { return take(bytes); }, parts_.serve);
+}
 
 updates::finder::place updates::finder::operator()(std::uint64_t at) {
   if (at - run_.begin >= run_.bytes) {
@@ -45,17 +50,22 @@ updates::finder::place updates::finder::operator()(std::uint64_t at) {
   return {run_.rank, run_.home + into, run_.bytes - into, region_};
 }
 
-updates::staging& updates::staged() {
-  if (staging_ == nullptr) {
-    std::byte* const at = parts_.take(sizeof(staging));
-    if (at == nullptr) {
-      base::fatal("out of global memory: the registered heap has no room for the " +
-                  std::to_string(sizeof(staging) / 1024) +
-                  " KiB that updates of other workers' numbers need; raise TOBI_HEAP_SIZE.");
-    }
-    staging_ = new (at) staging;
+std::byte* updates::take(std::size_t bytes) {
+  std::byte* const at = parts_.take(bytes);
+  if (at == nullptr) {
+    base::fatal("out of global memory: the registered heap has no room for the " + std::to_string(bytes / 1024) +
+                " KiB that updates of other workers' numbers need; raise TOBI_HEAP_SIZE.");
   }
+  return at;
+}
+
+updates::staging& updates::staged() {
+  if (staging_ == nullptr) staging_ = new (take(sizeof(staging))) staging;
   return *staging_;
+}
+
+bool updates::by_letter(int rank, const std::byte* region, std::size_t numbers) const noexcept {
+  return letters_ != nullptr && numbers >= letter_least && (region == nullptr || !parts_.net->cpu_atomics(rank));
 }
 
 void updates::add(std::uint64_t at, const std::byte* from, std::size_t bytes, number_kind number) {
@@ -66,12 +76,22 @@ void updates::add(std::uint64_t at, const std::byte* from, std::size_t bytes, nu
     finish_lots(what);
     return;
   }
-  for (std::size_t done = 0; done < bytes; done += sizeof(std::uint64_t)) {
-    std::uint64_t operand;
-    std::memcpy(&operand, from + done, sizeof operand);
-    if (operand != 0) add_word(find(at + done), operand);
+  for (std::size_t done = 0; done < bytes;) {
+    finder::place p = find(at + done);
+    const std::size_t n = std::min<std::uint64_t>(p.left, bytes - done) / sizeof(std::uint64_t);
+    if (by_letter(p.rank, p.region, n)) {
+      letters_->add(p.rank, number, p.home, from + done, n);
+    } else {
+      for (std::size_t i = 0; i < n; ++i, p.home += sizeof(std::uint64_t)) {
+        std::uint64_t operand;
+        std::memcpy(&operand, from + done + i * sizeof operand, sizeof operand);
+        if (operand != 0) add_word(p, operand);
+      }
+    }
+    done += n * sizeof(std::uint64_t);
   }
   finish_words();
+  finish_letters();
 }
 
 void updates::add_at(std::uint64_t at, const std::size_t* places, const std::byte* values, std::size_t count,
@@ -79,50 +99,91 @@ void updates::add_at(std::uint64_t at, const std::size_t* places, const std::byt
   finder find(*this);
   const std::size_t each = bytes_of(number);
   const update what{update_kind::add, number};
-  if (!is_word(number)) {
-    while (count != 0) {
-      const std::size_t n = std::min(count, numbers_most);
-      numbers_.clear();
-      for (std::size_t i = 0; i < n; ++i) {
-        const finder::place p = find(at + places[i] * each);
-        numbers_.push_back({p.rank, p.home, p.region, values + i * each});
-      }
-      gather(what);
-      places += n;
-      values += n * each;
-      count -= n;
-    }
-    return;
+  while (count != 0) {
+    const std::size_t n = std::min(count, numbers_most);
+    numbers_.clear();
+    collect(find, at, {places, n}, values, number);
+    merge_equal(number);
+    send_numbers(what);
+    places += n;
+    values += n * each;
+    count -= n;
   }
+  finish_words();
+  finish_lots(what);
+  finish_letters();
+}
+
+// Words that the CPU may change are changed at once, the others noted.
+void updates::collect(finder& find, std::uint64_t at, std::span<const std::size_t> places, const std::byte* values,
+                      number_kind number) {
+  const std::size_t each = bytes_of(number);
+  const bool word = is_word(number);
   // An atomic waits for its line, and the next one for it: so lines are asked for some atomics before.
   std::array<finder::place, 32> found;
-  for (std::size_t first = 0; first < count; first += found.size()) {
-    const std::size_t n = std::min(found.size(), count - first);
+  for (std::size_t first = 0; first < places.size(); first += found.size()) {
+    const std::size_t n = std::min(found.size(), places.size() - first);
     for (std::size_t i = 0; i < n; ++i) {
       found[i] = find(at + places[first + i] * each);
-      if (by_cpu(found[i])) __builtin_prefetch(found[i].region + found[i].home, 1);
+      if (word && by_cpu(found[i])) __builtin_prefetch(found[i].region + found[i].home, 1);
     }
     for (std::size_t i = 0; i < n; ++i) {
-      std::uint64_t operand;
-      std::memcpy(&operand, values + (first + i) * each, sizeof operand);
-      if (operand == 0) continue;
-      if (by_cpu(found[i])) {
+      std::uint64_t operand = 0;
+      std::memcpy(&operand, values + (first + i) * each, each);
+      if (!word) {
+        numbers_.push_back({found[i].rank, found[i].home, found[i].region, operand});
+      } else if (operand != 0 && by_cpu(found[i])) {
         add_word(found[i], operand);
-      } else {
-        scattered_.emplace_back(places[first + i], operand);
+      } else if (operand != 0) {
+        numbers_.push_back({found[i].rank, found[i].home, found[i].region, operand});
       }
     }
   }
-  // A fabric's atomic costs more than a place in a sort, so what goes to one number goes there at once.
-  std::sort(scattered_.begin(), scattered_.end());
-  for (std::size_t i = 0; i < scattered_.size();) {
-    const std::size_t place = scattered_[i].first;
-    std::uint64_t sum = 0;
-    for (; i < scattered_.size() && scattered_[i].first == place; ++i) sum += scattered_[i].second;
-    if (sum != 0) add_word(find(at + place * each), sum);
+}
+
+// By homes, and one for each: what it costs to send a number is more than a place in a sort. Which of them come first
+// is nobody's affair: updates are not ordered.
+void updates::merge_equal(number_kind number) {
+  std::sort(numbers_.begin(), numbers_.end(), [](const scattered& a, const scattered& b) {
+    return a.rank != b.rank ? a.rank < b.rank : a.home < b.home;
+  });
+  const update sum{update_kind::add, number};
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < numbers_.size(); ++i) {
+    scattered& last = numbers_[kept == 0 ? 0 : kept - 1];
+    if (kept != 0 && last.rank == numbers_[i].rank && last.home == numbers_[i].home) {
+      sum.apply(reinterpret_cast<std::byte*>(&last.operand), numbers_[i].bytes(), bytes_of(number));
+    } else {
+      numbers_[kept++] = numbers_[i];
+    }
   }
-  scattered_.clear();
-  finish_words();
+  numbers_.resize(kept);
+}
+
+// Those of each worker by the way that is the best for so many.
+void updates::send_numbers(const update& what) {
+  const std::span<const scattered> all = numbers_;
+  const std::size_t each = bytes_of(what.number);
+  for (std::size_t i = 0; i < all.size();) {
+    const scattered& first = all[i];
+    std::size_t n = 1;
+    while (i + n < all.size() && all[i + n].rank == first.rank) ++n;
+    const std::span<const scattered> some = all.subspan(i, n);
+    i += n;
+    if (by_letter(first.rank, first.region, n)) {
+      for (const scattered& one : some) letters_->add(one.rank, what.number, one.home, one.bytes(), 1);
+    } else if (!is_word(what.number)) {
+      gather(some, what);
+    } else {
+      for (const scattered& one : some) add_word({one.rank, one.home, each, one.region}, one.operand);
+    }
+  }
+  // Their lots point to the numbers.
+  finish_lots(what);
+}
+
+void updates::finish_letters() {
+  if (letters_ != nullptr) letters_->finish();
 }
 
 void updates::one(std::uint64_t at, const update& what, const void* operand) {
@@ -209,32 +270,27 @@ void updates::split(finder& find, std::uint64_t at, const std::byte* from, std::
   }
 }
 
-// A lot for the numbers of each lock. Which of them come first is nobody's affair: updates are not ordered.
-void updates::gather(const update& what) {
-  std::sort(numbers_.begin(), numbers_.end(), [](const scattered& a, const scattered& b) {
-    return a.rank != b.rank ? a.rank < b.rank : a.home < b.home;
-  });
-  const std::span<const scattered> all = numbers_;
+// A lot for those of SOME, of one worker, that have one lock.
+void updates::gather(std::span<const scattered> some, const update& what) {
   const std::size_t each = bytes_of(what.number);
   const std::uint64_t put_max = parts_.net->transport().caps().put_max;
-  for (std::size_t i = 0; i < all.size();) {
-    const scattered& first = all[i];
+  while (!some.empty()) {
+    const scattered& first = some.front();
     std::uint64_t end = first.home / update_locks::lot_bytes * update_locks::lot_bytes + update_locks::lot_bytes;
     if (put_max != 0) end = std::min(end, first.home + put_max);
     std::size_t n = 1;
-    while (i + n < all.size() && all[i + n].rank == first.rank && all[i + n].home + each <= end) ++n;
-    const std::size_t bytes = all[i + n - 1].home + each - first.home;
-    change(first.region, {first.rank, first.home, nullptr, first.operand, bytes, all.subspan(i, n), nullptr, nullptr},
+    while (n < some.size() && some[n].home + each <= end) ++n;
+    const std::size_t bytes = some[n - 1].home + each - first.home;
+    change(first.region, {first.rank, first.home, nullptr, first.bytes(), bytes, some.first(n), nullptr, nullptr},
            what);
-    i += n;
+    some = some.subspan(n);
   }
-  finish_lots(what);
 }
 
 // At once, or in the next round. REGION: where the memory of its rank is mapped, or null.
 void updates::change(std::byte* region, lot l, const update& what) {
   if (region != nullptr) l.here = region + l.home;
-  if (region != nullptr && parts_.net->host_atomics()) {
+  if (region != nullptr && parts_.net->cpu_atomics(l.rank)) {
     under_lock(region, l, what);
     return;
   }
@@ -253,7 +309,7 @@ void apply(const Lot& l, std::byte* at, const update& what) {
     what.apply(at, l.from, l.bytes);
     return;
   }
-  for (const auto& one : l.some) what.apply(at + (one.home - l.home), one.operand, bytes_of(what.number));
+  for (const auto& one : l.some) what.apply(at + (one.home - l.home), one.bytes(), bytes_of(what.number));
 }
 
 }  // namespace

@@ -12,21 +12,24 @@
 // U4. Scattered numbers of a lot are fetched with what lies between them, and sent home without it: others may write
 //     there meanwhile.
 //
-// Why not an active message, which would take one round trip and no lock: its target must poll, which a target that
-// computes does not, and a fabric with RMA of its own has it wait for the target's processor. Why not a loop of
-// compare-and-swap per number: a fabric executes one atomic at a time, where a put brings a thousand numbers. A single
+// U5. Where targets must poll, many numbers of one worker go there in letters (letters.hpp), which that worker executes
+//     by U1 and U2.
+//
+// Why not a letter for everything, which needs no lock: a fabric with RMA of its own would have it wait for the
+// target's processor, and a letter takes three round trips. Why not a loop of compare-and-swap per number: a fabric executes one atomic at a time, where a put brings a thousand numbers. A single
 // number costs the same in both ways: a get behind the lock in one chain, and a put before it is given up in another.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "libcore/net/batch.hpp"
 #include "libcore/pgas/homes.hpp"
+#include "libcore/pgas/letters.hpp"
 #include "libcore/pgas/numbers.hpp"
 
 namespace tobi::pgas {
@@ -54,6 +57,10 @@ struct update_parts {
   std::function<std::byte*(int)> region_here;
   /// Registered memory, aligned to 64 bytes; null: there is none.
   std::function<std::byte*(std::size_t)> take;
+  /// For letters; null box: none are sent.
+  letter_parts posting;
+  /// What this worker owes to others while it waits for its letters.
+  std::function<void()> serve;
 };
 
 class updates {
@@ -92,8 +99,10 @@ class updates {
   struct scattered {
     int rank;
     std::uint64_t home;
-    std::byte* region;  // mapped, or null
-    const std::byte* operand;
+    std::byte* region;      // mapped, or null
+    std::uint64_t operand;  // its bytes, from the first on
+
+    [[nodiscard]] const std::byte* bytes() const noexcept { return reinterpret_cast<const std::byte*>(&operand); }
   };
   // A part of an update under one lock: numbers next to each other, or some of those in a range.
   struct lot {
@@ -109,14 +118,21 @@ class updates {
   struct staging;
 
   [[nodiscard]] bool by_cpu(const finder::place& p) const noexcept {
-    return p.region != nullptr && parts_.net->host_atomics();
+    return p.region != nullptr && parts_.net->cpu_atomics(p.rank);
   }
+  [[nodiscard]] bool by_letter(int rank, const std::byte* region, std::size_t numbers) const noexcept;
   [[nodiscard]] staging& staged();
+  [[nodiscard]] std::byte* take(std::size_t bytes);
   void add_word(const finder::place& p, std::uint64_t operand);
   void finish_words();
+  void finish_letters();
   [[nodiscard]] std::uint64_t change_word(const finder::place& p, const update& what, std::uint64_t operand);
   void split(finder& find, std::uint64_t at, const std::byte* from, std::size_t bytes, const update& what);
-  void gather(const update& what);
+  void collect(finder& find, std::uint64_t at, std::span<const std::size_t> places, const std::byte* values,
+               number_kind number);
+  void merge_equal(number_kind number);
+  void send_numbers(const update& what);
+  void gather(std::span<const scattered> some, const update& what);
   void change(std::byte* region, lot l, const update& what);
   void under_lock(std::byte* region, const lot& l, const update& what);
   [[nodiscard]] bool in_one_put(const lot& l, std::size_t each) const noexcept;
@@ -131,10 +147,10 @@ class updates {
   update_parts parts_;
   net::batch batch_;
   staging* staging_ = nullptr;
-  std::size_t noted_ = 0;                                         // words, that were not posted
-  std::vector<lot> lots_;                                         // that wait for their locks
-  std::vector<std::pair<std::size_t, std::uint64_t>> scattered_;  // places and operands of words elsewhere
-  std::vector<scattered> numbers_;                                // of an update of many places
+  std::size_t noted_ = 0;                   // words, that were not posted
+  std::vector<lot> lots_;                   // that wait for their locks
+  std::vector<scattered> numbers_;          // of an update of many places
+  std::unique_ptr<letter_writer> letters_;  // null: none are sent
 };
 
 }  // namespace tobi::pgas

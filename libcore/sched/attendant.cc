@@ -79,7 +79,7 @@ bool attendant::wanted() const noexcept {
   // An idle one has shown all; but what it has shown to its own node it can still show to others.
   const bool may_move = window_.bells.rung(deque::bell::publish) && deque::near_entries(window_) != 0;
   return (habits_.polls_transport && habits_.wait_fd < 0) || (deque::asked(window_) && !quiet) || may_move ||
-         window_.bells.rung(deque::bell::release) || worker_.has_arrivals();
+         window_.bells.rung(deque::bell::release) || window_.bells.rung(deque::bell::letters) || worker_.has_arrivals();
 }
 
 // Does what there is to do, if the worker's own thread is not inside. True: the transport has nothing to move, and may

@@ -67,7 +67,10 @@ void idler::nap() noexcept {
   const std::uint64_t nap_ns = std::min(thief_.falls_asleep(), longest_nap_ns);
   const std::uint64_t wakes_ns = arch::now_ns() + nap_ns;
   std::uint64_t left_ns = nap_ns;
-  const auto came = [this] { return run_is_over() || arrivals_.any() || window_->bells.rung(deque::bell::release); };
+  const auto came = [this] {
+    return run_is_over() || arrivals_.any() || window_->bells.rung(deque::bell::release) ||
+           window_->bells.rung(deque::bell::letters);
+  };
   sleepers_.falls_asleep();
   auto how = transports::nap_end::transport;
   while (!run_is_over() && !arrivals_.any()) {

@@ -100,6 +100,12 @@ later expect_wrong lazy_release-epoch-before-flush "$m/lazy_release.pml" 's/^   
 later expect_wrong lazy_release-ticket-of-this-epoch "$m/lazy_release.pml" 's/(dirty -> epoch + 1 : 0)/(dirty -> epoch : 0)/'
 later expect_wrong lazy_release-nobody-asks "$m/lazy_release.pml" 's/asked = true; requests++/asked = true/'
 later expect_wrong lazy_release-idle-owner-does-not-poll "$m/lazy_release.pml" 's/^  :: bell -> serve()$//'
+later expect_right letters "$m/letters.pml"
+later expect_wrong letters-no-second-ring "$m/letters.pml" 's/:: drawn\[me\] != executed\[me\] -> bell\[me\] = true/:: false -> skip/'
+later expect_wrong letters-bell-lowered-behind-the-look "$m/letters.pml" 's/^  bell\[me\] = false;$//;s/^  :: drawn\[me\] != executed/  :: true -> bell[me] = false\n  :: drawn[me] != executed/'
+later expect_wrong letters-came-before-the-text "$m/letters.pml" 's/^  head\[PLACE(TO(me, i), ticket\[mine\])\] = mine + 1;$/  flying[mine] = ticket[mine] + 1; head[PLACE(TO(me, i), ticket[mine])] = mine + 1;/'
+later expect_wrong letters-place-too-early "$m/letters.pml" 's/< executed\[TO(me, 0)\] + PLACES/<= executed[TO(me, 0)] + PLACES/'
+later expect_wrong letters-sender-serves-nobody "$m/letters.pml" '0,/:: bell\[me\] -> serve(me)/s/:: bell\[me\] -> serve(me)/:: !waits[0] \&\& !waits[1] \&\& bell[me] -> serve(me)/'
 later expect_right announced "$m/announced.pml"
 later expect_wrong announced-before-the-put "$m/announced.pml" 's/:: atomic { first_there\[i\] \&\& second_there\[i\] \&\& !told/:: atomic { !told/;s/:: told\[i\] -> break/:: told[i] \&\& first_there[i] \&\& second_there[i] -> break/'
 later expect_wrong announced-takes-one-alone "$m/announced.pml" 's/atomic { answering\[served\] = 1; served++ }/atomic { answering[served] = 1; served++ }; break/'

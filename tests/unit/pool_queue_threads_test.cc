@@ -13,8 +13,7 @@
 #include "libcore/base/rng.hpp"
 #include "libcore/pool/one_sided_thief.hpp"
 #include "libcore/pool/queue.hpp"
-#include "played_transport.hpp"
-#include "transports/cpu_ops.hpp"
+#include "memory_transport.hpp"
 
 namespace {
 
@@ -44,30 +43,11 @@ struct region {
 };
 static_assert(offsetof(region, ring) == offsetof(region, words) + pool::ring_offset);
 
-class memory_transport final : public played_transport {
- public:
-  memory_transport(std::vector<std::unique_ptr<region>>& all, bool maps) : all_(all), maps_(maps) {
-    caps_.chain_max = 16;
-    caps_.put_max = 1 << 20;
-    caps_.scope = transports::amo_scope::host;
-  }
-  status attach(int rank, const transports::region_key&, transports::region_id& id) override {
-    id = static_cast<transports::region_id>(rank);
-    return status::ok;
-  }
-  [[nodiscard]] std::byte* map(transports::region_id id) noexcept override { return maps_ ? memory_of(id) : nullptr; }
-  status post(int, std::span<const transports::op> ops) noexcept override {
-    transports::execute_whole(ops, [this](transports::region_id id) { return memory_of(id); });
-    return status::ok;
-  }
-
- private:
-  [[nodiscard]] std::byte* memory_of(transports::region_id id) noexcept {
-    return reinterpret_cast<std::byte*>(all_[id].get());
-  }
-  std::vector<std::unique_ptr<region>>& all_;
-  bool maps_;
-};
+std::vector<std::byte*> bases(const std::vector<std::unique_ptr<region>>& all) {
+  std::vector<std::byte*> begins;
+  for (const auto& one : all) begins.push_back(reinterpret_cast<std::byte*>(one.get()));
+  return begins;
+}
 
 struct way {
   const char* name;
@@ -81,7 +61,7 @@ class rank_of_test {
  public:
   rank_of_test(std::vector<std::unique_ptr<region>>& all, int rank, const way& how)
       : own_(*all[static_cast<std::size_t>(rank)]),
-        transport_(all, how.maps),
+        transport_(bases(all), how.maps),
         net_(transport_, rank, static_cast<int>(all.size()), reinterpret_cast<std::byte*>(&own_), sizeof(region),
              [](int) { return net::peer_keys{}; }),
         others_(net_, own_.places, 0),

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <vector>
 
+#include "arch/cpu.hpp"
 #include "tools/conform/rules.hpp"
 
 namespace tobi::conformance {
@@ -146,6 +147,33 @@ std::string the_owner_s_cpu_may_take_part(stage& s) {
     std::uint64_t old = 0;
     if (s.rank() == 0) {
       std::atomic_ref(s.word(0)).fetch_add(1, std::memory_order_relaxed);
+    } else if (s.done(0, s.add(0, 0, 1, &old)) != status::ok) {
+      return "fetch_add failed";
+    }
+  }
+  s.fence();
+  const bool right = s.rank() != 0 || s.word(0) == rounds * static_cast<std::uint64_t>(s.size());
+  s.fence();
+  return right ? "" : "additions of the owner or of a peer were lost";
+}
+
+// The owner adds by a load and a store, with a pause between, and calls its transport behind them. A transport that
+// executes an addition of another rank meanwhile loses one of the two.
+std::string the_owner_s_calls_execute_atomics(stage& s) {
+  const auto& caps = s.fabric.caps();
+  if (!caps.amo_in_calls || !caps.fetch_add) return "skip: amo_in_calls is not claimed";
+  const std::uint64_t rounds = s.rounds(most_rounds);
+  constexpr int pauses = 20;
+  s.word(0) = 0;
+  s.fence();
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    std::uint64_t old = 0;
+    if (s.rank() == 0) {
+      volatile std::uint64_t& word = s.word(0);
+      const std::uint64_t was = word;
+      for (int p = 0; p < pauses; ++p) arch::pause();
+      word = was + 1;
+      s.fabric.progress();
     } else if (s.done(0, s.add(0, 0, 1, &old)) != status::ok) {
       return "fetch_add failed";
     }
@@ -336,6 +364,7 @@ constexpr rule rules[] = {
     {"compare-swap-exact", compare_swap_swaps_what_it_expects},
     {"compare-swap-excludes", compare_swap_excludes},
     {"amo-scope-host", the_owner_s_cpu_may_take_part},
+    {"amo-in-calls", the_owner_s_calls_execute_atomics},
     {"amo-seen-by-the-cpu", the_owner_s_cpu_sees_what_is_complete},
     {"claim-then-get", a_get_behind_a_compare_swap_is_after_it},
     {"owner-and-thieves", owner_and_thieves_share_a_word},

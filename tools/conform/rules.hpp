@@ -10,6 +10,7 @@
 //   compare_swap          compare-swap-exact,         compare-swap-excludes
 //                         compare-swap-excludes
 //   scope                 amo-scope-host              none of atomics that are there: amo-scope-host; domain: (1)
+//   amo_in_calls          amo-in-calls                (1)
 //   passive_rma           passive-rma                 passive-rma: (2)
 //   passive_amo           passive-amo                 passive-amo: (2)
 //   needs_progress        needs-progress: (3)         needs-progress

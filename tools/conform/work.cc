@@ -58,7 +58,7 @@ const std::vector<row>& rows() {
       {"atomics",
        atomics,
        {"fetch-add-exact", "fetch-add-unique", "compare-swap-exact", "compare-swap-excludes", "amo-scope-host",
-        "owner-and-thieves", "amo-seen-by-the-cpu"},
+        "amo-in-calls", "owner-and-thieves", "amo-seen-by-the-cpu"},
        "fetch_add and compare_swap; where the device has none, soft::with_amo_server makes them of puts"},
       {"chains",
        chains,

@@ -19,6 +19,7 @@ json capabilities_json(const transports::capabilities& c) {
           {"compare_swap", c.compare_swap},
           {"passive_rma", c.passive_rma},
           {"passive_amo", c.passive_amo},
+          {"amo_in_calls", c.amo_in_calls},
           {"needs_progress", c.needs_progress},
           {"maps_peers", c.maps_peers},
           {"registers_any_memory", c.registers_any_memory},

@@ -25,6 +25,8 @@ constexpr row table[] = {
     {"amo", [](capabilities&) {}},
     // Owners post the atomics on their own words too.
     {"host_scope", [](capabilities& c) { c.scope = std::min(c.scope, amo_scope::domain); }},
+    // Owners post the atomics on their own words too, and updates of many numbers are one by one.
+    {"amo_in_calls", [](capabilities& c) { c.amo_in_calls = false; }},
     // Order costs a round trip.
     {"chain",
      [](capabilities& c) {

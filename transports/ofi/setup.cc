@@ -125,6 +125,7 @@ void ofi_transport::claim() {
   caps_.passive_rma = now.passive_rma;
   caps_.passive_amo = now.passive_amo;
   caps_.needs_progress = now.needs_progress;
+  caps_.amo_in_calls = progress_.atomics && executes_in_calls(progress_, info_->fabric_attr->prov_name);
 }
 
 // Providers that would use up a receive for such data ask for the mode FI_RX_CQ_DATA, which is not offered to them.

@@ -63,6 +63,7 @@ route_transport::route_transport(const context& where, std::unique_ptr<transport
 
 void route_transport::take_route_of_atomics() noexcept {
   caps_.scope = far_->caps().scope;
+  caps_.amo_in_calls = far_->caps().amo_in_calls;
   caps_.peers_max = far_->caps().peers_max;
   near_atomics_ = caps_.scope == amo_scope::host;
   // Neighbours take their share where atomics on their words go through the network.

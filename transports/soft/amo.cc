@@ -85,6 +85,7 @@ amo_transport::amo_transport(const context& where, const factory& make, int seen
   caps_.fetch_add = true;
   caps_.compare_swap = true;
   caps_.scope = amo_scope::host;
+  caps_.amo_in_calls = false;
   caps_.passive_amo = place_.passive();
   caps_.registers_any_memory = caps_.registers_any_memory && !place_.by_node();  // another process is to map it
   caps_.chain_max = 1;  // an operation underneath and a message are not ordered

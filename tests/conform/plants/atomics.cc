@@ -118,6 +118,8 @@ constexpr plant plants[] = {
     {"late-swaps", "shm", "claim-then-get", "read an older value", planted<late_swaps>},
     {"guards-that-always-stop", "shm", "chain-guard", "the operation behind a guard that held was not executed",
      planted<guards_that_always_stop>},
+    {"claims-amo-in-calls", "shm", "amo-in-calls", "additions of the owner or of a peer were lost",
+     planted<claims_otherwise<[](capabilities& c) { c.amo_in_calls = true; }>>},
     {"claims-passive-amo", "ofi", "passive-amo", "passive_amo is claimed",
      planted<claims_otherwise<[](capabilities& c) { c.passive_amo = true; }>>},
 };

@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint8_t rung = 1;
 // At some 10 ns per checkin, a thief waits for less than a microsecond.
 constexpr unsigned checkins_between_polls = 64;
+// Some ten round trips over a slow fabric. A worker that is idle or makes checkins keeps an update no longer.
+constexpr std::uint64_t longest_wait_ns = 1'000'000;
 
 // A ticket is {rank:20, epoch:44}; epochs begin at 1, so it is never 0.
 constexpr int epoch_bits = net::location::offset_bits;
@@ -61,6 +63,7 @@ letter_parts memory::posting() const {
 void memory::checkout_watched(std::uintptr_t at, std::size_t bytes, access how, bool wait, const void* place) {
   if (!used) first_use();
   const entered now(*this, global_phase::checkout);
+  send_updates_among(at, bytes);
   tobi_hot.doorbell = &held_rings;
   cache_.checkout(at, bytes, how, wait);
   if (watch_ != nullptr && bytes != 0) watch_->begins({at, bytes, how}, place);
@@ -132,6 +135,7 @@ void memory::free(void* object, std::size_t bytes) {
                      : ": it is no global memory; pass what tobi::allocate_global returned."));
   }
   const std::uint64_t offset = run.home + (at - run.begin);
+  send_updates();
   {
     // What is dirty here of the object must not reach its home when that is another object.
     const entered now(*this, global_phase::checkin);
@@ -260,7 +264,7 @@ std::uint64_t memory::release_lazily() noexcept {
     return 0;
   }
   const entered now(*this, global_phase::release);
-  if (!cache_.dirty()) return 0;
+  if (!cache_.dirty() && !updates_wait()) return 0;
   promised_ = epoch_ + 1;
   return static_cast<std::uint64_t>(parts_.caching.rank) << epoch_bits | (promised_ & epoch_mask);
 }
@@ -271,6 +275,7 @@ void memory::release() noexcept {
 }
 
 void memory::write_back() {
+  send_updates();
   cache_.settle();
   // Homes of this node are written by plain stores: they are visible before anything that says so.
   std::atomic_thread_fence(std::memory_order_release);
@@ -316,6 +321,7 @@ void memory::serve_slowly() noexcept {
   if (until_poll_ == 0) {
     until_poll_ = checkins_between_polls;
     if (parts_.must_poll) parts_.caching.net->net().transport().progress();
+    if (updates_wait() && arch::now_ns() - waiting_since_ns_ > longest_wait_ns) send_updates();
   }
   if (up(parts_.letter_bell) != 0 && reader_ != nullptr) reader_->serve();
   if (up(parts_.release_bell) == 0) return;

@@ -184,6 +184,10 @@ class memory final : public tasks::coherence {
 
   static std::uint8_t up(const volatile std::uint8_t* bell) noexcept { return *bell; }
   void first_use();
+  [[nodiscard]] bool updates_wait() const noexcept { return updates_ != nullptr && updates_->waiting(); }
+  void updates_were_made();
+  void send_updates();
+  void send_updates_among(std::uintptr_t at, std::size_t bytes);
   [[nodiscard]] letter_parts posting() const;
   void checkout_watched(std::uintptr_t at, std::size_t bytes, access how, bool wait, const void* place);
   void checkin_watched(std::uintptr_t at, std::size_t bytes, access how);
@@ -209,6 +213,7 @@ class memory final : public tasks::coherence {
   unsigned until_poll_ = 1;
   bool shared_ = false;
   bool plain_ = false;                                  // checkouts and checkins need nothing but the cache
+  std::uint64_t waiting_since_ns_ = 0;                  // updates do
   const volatile std::uint64_t* usual_bell_ = nullptr;  // what forks look at while nothing is held
   std::unique_ptr<checkout_watch> watch_;
 };

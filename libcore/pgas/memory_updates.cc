@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/pgas/memory.hpp"
 
@@ -44,11 +45,39 @@ updates& memory::at_homes() {
       return rank == parts_.caching.rank ? parts_.caching.own_region : parts_.caching.region_here(rank);
     };
     if (parts_.letters != nullptr) parts.posting = posting();
-    parts.serve = [this] { serve(); };
+    // Nothing else: what a ticket of this worker names may be in the letters that are on their way.
+    parts.serve = [this] {
+      if (reader_ != nullptr && up(parts_.letter_bell) != 0) reader_->serve();
+    };
+    parts.forget = [this](std::uint64_t at, std::uint64_t bytes) { cache_.send_home(at, bytes); };
     parts.take = [this](std::size_t bytes) { return static_cast<std::byte*>(parts_.take(bytes, 64)); };
     updates_ = std::make_unique<updates>(parts);
   }
   return *updates_;
+}
+
+// They wait only where what is written waits, too.
+void memory::updates_were_made() {
+  if (!updates_wait()) return;
+  const base::cache_policy policy = parts_.caching.policy;
+  const bool may_wait = policy == base::cache_policy::write_back || policy == base::cache_policy::write_back_lazy;
+  if (!may_wait || watch_ != nullptr) {
+    send_updates();
+  } else if (waiting_since_ns_ == 0) {
+    waiting_since_ns_ = arch::now_ns();
+    plain_ = false;
+  }
+}
+
+void memory::send_updates() {
+  if (!updates_wait()) return;
+  updates_->send();
+  waiting_since_ns_ = 0;
+  plain_ = clock_ == nullptr && watch_ == nullptr;
+}
+
+void memory::send_updates_among(std::uintptr_t at, std::size_t bytes) {
+  if (updates_wait() && updates_->waiting_among(offset_of(reinterpret_cast<const void*>(at)), bytes)) send_updates();
 }
 
 // Fatal where [AT, AT + BYTES) is no global memory that may be updated as numbers of EACH bytes. KNOWN: the run of
@@ -88,6 +117,7 @@ void memory::accumulate(std::uintptr_t at, const std::byte* from, std::size_t co
   const checkout_key shown{at, bytes, access::update};
   if (watch_ != nullptr) watch_->begins(shown, place);
   at_homes().add(offset_of(reinterpret_cast<const void*>(at)), from, bytes, number);
+  updates_were_made();
   if (watch_ != nullptr) watch_->ends(shown);
   serve();
 }
@@ -104,12 +134,14 @@ void memory::accumulate_at(std::uintptr_t at, const std::size_t* places, const s
   const std::uint64_t first = offset_of(reinterpret_cast<const void*>(at));
   if (watch_ == nullptr) {
     at_homes().add_at(first, places, values, count, number);
+    updates_were_made();
   } else {
     // One by one: what lies between the places is nobody's affair here.
     for (std::size_t i = 0; i < count; ++i) {
       const checkout_key shown{at + places[i] * each, each, access::update};
       watch_->begins(shown, place);
       at_homes().add_at(first, places + i, values + i * each, 1, number);
+      updates_were_made();
       watch_->ends(shown);
     }
   }
@@ -122,6 +154,7 @@ void memory::update_one(std::uintptr_t at, const update& what, const void* opera
   const std::size_t each = bytes_of(what.number);
   home_run known;
   prepare_update(at, each, each, name_of(what.how), known);
+  send_updates_among(at, each);
   const checkout_key shown{at, each, access::update};
   if (watch_ != nullptr) watch_->begins(shown, place);
   at_homes().one(offset_of(reinterpret_cast<const void*>(at)), what, operand);

@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t lots_most = 16;                       // of a round
 constexpr std::size_t words_most = 1024;                    // noted before they are posted
 constexpr std::size_t letter_least = 8;                     // numbers; fewer are sooner there without
-constexpr std::size_t numbers_most = std::size_t{1} << 15;  // sorted at a time
+constexpr std::size_t tile_least = 32;                      // numbers next to each other; fewer wait
+constexpr std::size_t numbers_most = std::size_t{1} << 15;  // that wait
 
 }  // namespace
 
@@ -70,119 +71,138 @@ bool updates::by_letter(int rank, const std::byte* region, std::size_t numbers) 
 
 void updates::add(std::uint64_t at, const std::byte* from, std::size_t bytes, number_kind number) {
   finder find(*this);
-  if (!is_word(number)) {
-    const update what{update_kind::add, number};
-    split(find, at, from, bytes, what);
-    finish_lots(what);
-    return;
-  }
+  const std::size_t each = bytes_of(number);
+  if (waiting_of_other_kind(number)) send();
+  kind_ = number;
+  const update what{update_kind::add, number};
   for (std::size_t done = 0; done < bytes;) {
-    finder::place p = find(at + done);
-    const std::size_t n = std::min<std::uint64_t>(p.left, bytes - done) / sizeof(std::uint64_t);
-    if (by_letter(p.rank, p.region, n)) {
+    const finder::place p = find(at + done);
+    const std::size_t n = std::min<std::uint64_t>(p.left, bytes - done) / each;
+    if (n < tile_least && !by_cpu(p)) {
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t to = i * each;
+        note({p.rank, p.home + to, p.left - to, p.region}, at + done + to, from + done + to);
+      }
+    } else if (!is_word(number)) {
+      split(find, at + done, from + done, n * each, what);
+    } else if (by_letter(p.rank, p.region, n)) {
       letters_->add(p.rank, number, p.home, from + done, n);
     } else {
-      for (std::size_t i = 0; i < n; ++i, p.home += sizeof(std::uint64_t)) {
+      for (std::size_t i = 0; i < n; ++i) {
         std::uint64_t operand;
-        std::memcpy(&operand, from + done + i * sizeof operand, sizeof operand);
-        if (operand != 0) add_word(p, operand);
+        std::memcpy(&operand, from + done + i * each, each);
+        if (operand != 0) add_word({p.rank, p.home + i * each, each, p.region}, operand);
       }
     }
-    done += n * sizeof(std::uint64_t);
+    done += n * each;
   }
-  finish_words();
-  finish_letters();
+  finish(what);
+  if (numbers_.size() >= numbers_most) send();
 }
 
 void updates::add_at(std::uint64_t at, const std::size_t* places, const std::byte* values, std::size_t count,
                      number_kind number) {
   finder find(*this);
   const std::size_t each = bytes_of(number);
-  const update what{update_kind::add, number};
-  while (count != 0) {
-    const std::size_t n = std::min(count, numbers_most);
-    numbers_.clear();
-    collect(find, at, {places, n}, values, number);
-    merge_equal(number);
-    send_numbers(what);
-    places += n;
-    values += n * each;
-    count -= n;
-  }
-  finish_words();
-  finish_lots(what);
-  finish_letters();
-}
-
-// Words that the CPU may change are changed at once, the others noted.
-void updates::collect(finder& find, std::uint64_t at, std::span<const std::size_t> places, const std::byte* values,
-                      number_kind number) {
-  const std::size_t each = bytes_of(number);
   const bool word = is_word(number);
+  if (waiting_of_other_kind(number)) send();
+  kind_ = number;
   // An atomic waits for its line, and the next one for it: so lines are asked for some atomics before.
   std::array<finder::place, 32> found;
-  for (std::size_t first = 0; first < places.size(); first += found.size()) {
-    const std::size_t n = std::min(found.size(), places.size() - first);
+  for (std::size_t begin = 0; begin < count; begin += found.size()) {
+    const std::size_t n = std::min(found.size(), count - begin);
     for (std::size_t i = 0; i < n; ++i) {
-      found[i] = find(at + places[first + i] * each);
+      found[i] = find(at + places[begin + i] * each);
       if (word && by_cpu(found[i])) __builtin_prefetch(found[i].region + found[i].home, 1);
     }
     for (std::size_t i = 0; i < n; ++i) {
-      std::uint64_t operand = 0;
-      std::memcpy(&operand, values + (first + i) * each, each);
-      if (!word) {
-        numbers_.push_back({found[i].rank, found[i].home, found[i].region, operand});
-      } else if (operand != 0 && by_cpu(found[i])) {
-        add_word(found[i], operand);
-      } else if (operand != 0) {
-        numbers_.push_back({found[i].rank, found[i].home, found[i].region, operand});
+      const std::uint64_t where = at + places[begin + i] * each;
+      const std::byte* const operand = values + (begin + i) * each;
+      if (!by_cpu(found[i])) {
+        note(found[i], where, operand);
+      } else if (word) {
+        std::uint64_t by;
+        std::memcpy(&by, operand, each);
+        add_word(found[i], by);
+      } else {
+        near_.push_back({where, found[i].rank, found[i].home, found[i].region, 0});
+        std::memcpy(&near_.back().operand, operand, each);
       }
     }
+    if (near_.size() >= numbers_most) send_near();
+    if (numbers_.size() >= numbers_most) send();
   }
+  send_near();
+}
+
+// It waits for send().
+void updates::note(const finder::place& p, std::uint64_t at, const std::byte* operand) {
+  const std::size_t each = bytes_of(kind_);
+  first_ = waiting() ? std::min(first_, at) : at;
+  last_ = std::max(waiting() ? last_ : 0, at + each);
+  numbers_.push_back({at, p.rank, p.home, p.region, 0});
+  std::memcpy(&numbers_.back().operand, operand, each);
+}
+
+void updates::send_near() {
+  if (near_.empty()) return;
+  const update what{update_kind::add, kind_};
+  sort_and_merge(near_);
+  send_sorted(near_);
+  finish(what);
+  near_.clear();
+}
+
+void updates::send() {
+  if (numbers_.empty()) return;
+  const update what{update_kind::add, kind_};
+  sort_and_merge(numbers_);
+  for (const scattered& one : numbers_) parts_.forget(one.at, bytes_of(kind_));
+  send_sorted(numbers_);
+  finish(what);
+  numbers_.clear();
 }
 
 // By homes, and one for each: what it costs to send a number is more than a place in a sort. Which of them come first
 // is nobody's affair: updates are not ordered.
-void updates::merge_equal(number_kind number) {
-  std::sort(numbers_.begin(), numbers_.end(), [](const scattered& a, const scattered& b) {
+void updates::sort_and_merge(std::vector<scattered>& all) {
+  std::sort(all.begin(), all.end(), [](const scattered& a, const scattered& b) {
     return a.rank != b.rank ? a.rank < b.rank : a.home < b.home;
   });
-  const update sum{update_kind::add, number};
+  const update sum{update_kind::add, kind_};
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < numbers_.size(); ++i) {
-    scattered& last = numbers_[kept == 0 ? 0 : kept - 1];
-    if (kept != 0 && last.rank == numbers_[i].rank && last.home == numbers_[i].home) {
-      sum.apply(reinterpret_cast<std::byte*>(&last.operand), numbers_[i].bytes(), bytes_of(number));
+  for (const scattered& one : all) {
+    if (kept != 0 && all[kept - 1].rank == one.rank && all[kept - 1].home == one.home) {
+      sum.apply(reinterpret_cast<std::byte*>(&all[kept - 1].operand), one.bytes(), bytes_of(kind_));
     } else {
-      numbers_[kept++] = numbers_[i];
+      all[kept++] = one;
     }
   }
-  numbers_.resize(kept);
+  all.resize(kept);
 }
 
 // Those of each worker by the way that is the best for so many.
-void updates::send_numbers(const update& what) {
-  const std::span<const scattered> all = numbers_;
-  const std::size_t each = bytes_of(what.number);
-  for (std::size_t i = 0; i < all.size();) {
-    const scattered& first = all[i];
-    std::size_t n = 1;
-    while (i + n < all.size() && all[i + n].rank == first.rank) ++n;
-    const std::span<const scattered> some = all.subspan(i, n);
-    i += n;
-    if (by_letter(first.rank, first.region, n)) {
-      for (const scattered& one : some) letters_->add(one.rank, what.number, one.home, one.bytes(), 1);
-    } else if (!is_word(what.number)) {
+void updates::send_sorted(std::span<const scattered> all) {
+  const update what{update_kind::add, kind_};
+  while (!all.empty()) {
+    const scattered& first = all.front();
+    const auto end =
+        std::find_if(all.begin(), all.end(), [&first](const scattered& one) { return one.rank != first.rank; });
+    const std::span<const scattered> some = all.first(static_cast<std::size_t>(end - all.begin()));
+    all = all.subspan(some.size());
+    if (by_letter(first.rank, first.region, some.size())) {
+      for (const scattered& one : some) letters_->add(one.rank, kind_, one.home, one.bytes(), 1);
+    } else if (!is_word(kind_)) {
       gather(some, what);
     } else {
-      for (const scattered& one : some) add_word({one.rank, one.home, each, one.region}, one.operand);
+      for (const scattered& one : some) add_word({one.rank, one.home, sizeof one.operand, one.region}, one.operand);
     }
   }
-  // Their lots point to the numbers.
-  finish_lots(what);
 }
 
-void updates::finish_letters() {
+void updates::finish(const update& what) {
+  finish_words();
+  finish_lots(what);
   if (letters_ != nullptr) letters_->finish();
 }
 

@@ -15,6 +15,10 @@
 // U5. Where targets must poll, many numbers of one worker go there in letters (letters.hpp), which that worker executes
 //     by U1 and U2.
 //
+// U6. What is added to few numbers of others waits, and goes on its way with what is added later: at a release, when
+//     this worker itself asks for one of them, when there is much of it, or after a while. Meanwhile the cache may fetch
+//     what they were, next to other bytes: it forgets that when they are sent.
+//
 // Why not a letter for everything, which needs no lock: a fabric with RMA of its own would have it wait for the
 // target's processor, and a letter takes three round trips. Why not a loop of compare-and-swap per number: a fabric executes one atomic at a time, where a put brings a thousand numbers. A single
 // number costs the same in both ways: a get behind the lock in one chain, and a put before it is given up in another.
@@ -59,8 +63,10 @@ struct update_parts {
   std::function<std::byte*(std::size_t)> take;
   /// For letters; null box: none are sent.
   letter_parts posting;
-  /// What this worker owes to others while it waits for its letters.
+  /// Executes what others have written to this worker, while it waits for its own letters.
   std::function<void()> serve;
+  /// Forgets what the cache has of the BYTES at AT of the view.
+  std::function<void(std::uint64_t at, std::uint64_t bytes)> forget;
 };
 
 class updates {
@@ -86,17 +92,28 @@ class updates {
     std::byte* region_ = nullptr;
   };
 
-  /// Adds BYTES of numbers at FROM to those at AT of the view, which exist. Complete when it returns.
+  /// Adds BYTES of numbers at FROM to those at AT of the view, which exist. What was added to few of them on other
+  /// workers may wait for send().
   void add(std::uint64_t at, const std::byte* from, std::size_t bytes, number_kind number);
-  /// Adds value i to the number PLACES[i] from AT on, which exists.
+  /// Adds value i to the number PLACES[i] from AT on, which exists. What was added on other workers may wait for send().
   void add_at(std::uint64_t at, const std::size_t* places, const std::byte* values, std::size_t count,
               number_kind number);
+  /// Whether there is something to send, of numbers that are not of the kind OTHER.
+  [[nodiscard]] bool waiting() const noexcept { return !numbers_.empty(); }
+  [[nodiscard]] bool waiting_of_other_kind(number_kind other) const noexcept { return waiting() && kind_ != other; }
+  /// Whether numbers among the BYTES at AT of the view may wait.
+  [[nodiscard]] bool waiting_among(std::uint64_t at, std::size_t bytes) const noexcept {
+    return waiting() && at < last_ && first_ < at + bytes;
+  }
+  /// Sends what waits. Complete when it returns.
+  void send();
   /// Updates one number by OPERAND; WHAT.old takes what it was.
   void one(std::uint64_t at, const update& what, const void* operand);
 
  private:
   // A number of an update of many places.
   struct scattered {
+    std::uint64_t at;  // in the view
     int rank;
     std::uint64_t home;
     std::byte* region;      // mapped, or null
@@ -125,13 +142,13 @@ class updates {
   [[nodiscard]] std::byte* take(std::size_t bytes);
   void add_word(const finder::place& p, std::uint64_t operand);
   void finish_words();
-  void finish_letters();
   [[nodiscard]] std::uint64_t change_word(const finder::place& p, const update& what, std::uint64_t operand);
   void split(finder& find, std::uint64_t at, const std::byte* from, std::size_t bytes, const update& what);
-  void collect(finder& find, std::uint64_t at, std::span<const std::size_t> places, const std::byte* values,
-               number_kind number);
-  void merge_equal(number_kind number);
-  void send_numbers(const update& what);
+  void note(const finder::place& p, std::uint64_t at, const std::byte* operand);
+  void sort_and_merge(std::vector<scattered>& all);
+  void send_near();
+  void finish(const update& what);
+  void send_sorted(std::span<const scattered> all);
   void gather(std::span<const scattered> some, const update& what);
   void change(std::byte* region, lot l, const update& what);
   void under_lock(std::byte* region, const lot& l, const update& what);
@@ -147,9 +164,13 @@ class updates {
   update_parts parts_;
   net::batch batch_;
   staging* staging_ = nullptr;
-  std::size_t noted_ = 0;                   // words, that were not posted
-  std::vector<lot> lots_;                   // that wait for their locks
-  std::vector<scattered> numbers_;          // of an update of many places
+  std::size_t noted_ = 0;           // words, that were not posted
+  std::vector<lot> lots_;           // that wait for their locks
+  std::vector<scattered> near_;     // of one call, which this CPU changes under locks
+  std::vector<scattered> numbers_;  // that wait for send(), all of kind_
+  number_kind kind_ = number_kind::float64;
+  std::uint64_t first_ = 0;  // of the view: they lie in [first_, last_)
+  std::uint64_t last_ = 0;
   std::unique_ptr<letter_writer> letters_;  // null: none are sent
 };
 

@@ -8,20 +8,25 @@
 // data race as between two checkouts. A sum of floating-point numbers depends on the order of its terms, so it may
 // differ in its last digits from run to run.
 //
-// An update is at the number's home when the call returns. Others see it behind the next join or barrier that orders
-// them, as they see what was written. An update orders nothing else. The caller's cache keeps nothing of what it has
-// updated: what it had written there goes home before, and its next checkout fetches. A checkout of the same bytes
-// that this worker holds meanwhile is an error.
+// Others see an update behind the next join or barrier that orders them, as they see what was written. An update orders
+// nothing else. What fetch_add and its like change is changed when they return. What is accumulated into few numbers of
+// other nodes is kept by the worker and sent with more of it: at the latest when a join or barrier needs it, or this
+// worker looks, and after some 1 ms where the worker idles or checks in. So a signal to a task that is not ordered is a
+// fetch_add, or a stop_flag. The caller's cache keeps nothing of what it has updated: what it had written there goes
+// home before, and its next checkout fetches. A checkout of the same bytes that this worker holds meanwhile is an error.
 //
 // Numbers are float, double, and integers of 32 and 64 bits, which wrap around. They are aligned to their size.
 //
-// Cost. 64-bit integers are changed by the fabric's fetch-and-add and compare-and-swap, as many at once as it takes, or
-// one per try of a minimum or a maximum. That is dear for long arrays on other nodes: LIMITS.md has numbers. All others
-// are changed under one of the locks of their home, 16 KiB at a time: two round trips, where chains work, for up to 16
-// such pieces. Scattered numbers are sorted first, so that those of a piece need one lock, one fetch, and a put each.
-// On memory of the same node it is an instruction per 64-bit integer, and else two per piece. That pays for a single
-// floating-point number what a loop of compare-and-swap costs, and for a tile one lock instead of a compare-and-swap
-// per element.
+// Cost. On memory of the same node it is an atomic instruction per 64-bit integer, and two per 16 KiB of the other
+// numbers, which are changed under locks of their home. On other nodes:
+//
+//   64-bit integers               the fabric's atomics, as many at once as it takes
+//   32 or more others in a row    a lock, a get and a put per 16 KiB: two round trips, where chains work, for 16 pieces
+//   scattered others              sorted first; those of 16 KiB need one lock and one get, and a put each
+//   8 or more of one worker,      one message for up to 510 of them, which that worker executes: three round trips for
+//   where targets must poll       16 messages. Most providers over sockets are so, and MPI (tobi-info: passive_amo)
+//
+// Numbers that wait are sorted, too, and what goes to one number goes there once.
 //
 // None migrates the caller. They work in tasks, in tasks of a collection, and outside of tasks. An error ends the job
 // with one sentence: memory that is not global or was freed, a number that is not aligned, a checkout that is held

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -85,6 +86,37 @@ TEST_P(together, parts_of_any_length_become_one_range) {
     std::string right;
     for (int r = 0; r < rt.size(); ++r) right += "rank " + std::to_string(r) + ";";
     CHECK(rt.rank() != 0 || std::string(text.begin(), text.end()) == right);
+    return 0;
+  });
+}
+
+TEST_P(together, arrays_are_reduced_element_by_element) {
+  expect_zero([](tobi::runtime& rt) {
+    const int size = rt.size(), r = rt.rank();
+    const std::array<std::array<int, 2>, 3> mine{{{r, 1}, {2 * r, -r}, {r * r, 5}}};
+    const auto sum = rt.reduce(mine);
+    const int ranks = size * (size - 1) / 2, squares = ranks * (2 * size - 1) / 3;
+    CHECK(sum == std::array<std::array<int, 2>, 3>{{{ranks, size}, {2 * ranks, -ranks}, {squares, 5 * size}}});
+    const auto larger = [](int a, int b) { return std::max(a, b); };
+    CHECK(rt.reduce(std::array<int, 2>{r, -r}, larger) == std::array<int, 2>{size - 1, 0});
+    // What takes an array is given the array.
+    const auto lexically = [](const std::array<int, 2>& a, const std::array<int, 2>& b) { return std::max(a, b); };
+    CHECK(rt.reduce(std::array<int, 2>{r / 2, r % 2}, lexically) == std::array<int, 2>{(size - 1) / 2, (size - 1) % 2});
+    CHECK(rt.reduce(std::array<int, 0>{}).empty());
+    return 0;
+  });
+}
+
+TEST_P(together, maps_are_gathered_as_vectors_of_pairs) {
+  expect_zero([](tobi::runtime& rt) {
+    std::map<int, std::uint64_t> mine;
+    for (int i = 0; i < 100; ++i) mine[i * rt.size() + rt.rank()] = static_cast<std::uint64_t>(i);
+    const std::vector<std::pair<int, std::uint64_t>> flat(mine.begin(), mine.end());
+    const auto all = rt.gather(flat);
+    if (rt.rank() != 0) return all.empty() ? 0 : 1;
+    const std::map<int, std::uint64_t> found(all.begin(), all.end());
+    CHECK(static_cast<int>(found.size()) == 100 * rt.size());
+    for (const auto& [key, value] : found) CHECK(static_cast<std::uint64_t>(key / rt.size()) == value);
     return 0;
   });
 }

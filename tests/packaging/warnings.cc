@@ -2,6 +2,7 @@
 // What programs write, with types that are not words: compiled with all warnings (warnings.sh), and never run.
 #include <array>
 #include <functional>
+#include <string_view>
 #include <tobi/tobi.hpp>
 #include <utility>
 
@@ -72,6 +73,8 @@ int global(int n) {
 int main(int argc, char** argv) {
   tobi::runtime rt(argc, argv);
   tobi::run([] { loops(4); });
+  outside(rt.reduce(std::array<short, 2>{})[0] + rt.reduce(short{1}));
+  tobi::for_lines("a text", 0, 6, [](std::string_view line) { outside(static_cast<int>(line.size())); });
   const big far = tobi::run([n = argc] { return big{{}, static_cast<char>(n)}; });
   return tobi::run([] {
            return tobi::parallel_reduce(

@@ -121,6 +121,32 @@ TEST_P(together, maps_are_gathered_as_vectors_of_pairs) {
   });
 }
 
+// What tasks capture has a name, and is had of what only reads.
+struct captured {
+  tobi::per_worker<long>::handle_type count;
+  tobi::shared_max<int>::handle_type most;
+  tobi::stop_flag::handle_type stop;
+};
+long counted(captured all) {
+  tobi::parallel_for(0, 100, 1, [=](int i) {
+    ++*all.count;
+    all.most.offer(i);
+    if (i == 99) all.stop.stop();
+  });
+  return 0;
+}
+TEST_P(together, handles_have_a_type) {
+  expect_zero([](tobi::runtime& rt) {
+    const tobi::per_worker<long> count(0);
+    const tobi::shared_max<int> most(rt, 0);
+    const tobi::stop_flag stop(rt);
+    tobi::run([all = captured{count.handle(), most.handle(), stop.handle()}] { return counted(all); });
+    CHECK(rt.reduce(*count) == 100 && count.operator->() == &*count);
+    CHECK(most.value() == 99 && stop.stopped());
+    return 0;
+  });
+}
+
 TEST_P(together, each_worker_has_its_own_object) {
   expect_zero([](tobi::runtime& rt) {
     tobi::per_worker<std::vector<int>> seen;
@@ -233,7 +259,7 @@ TEST_P(together, a_file_is_mapped_by_each_worker) {
     for (int i = 0; i < 10000; ++i) text += std::to_string(i) + "\n";
     if (rt.rank() == 0) std::ofstream(path) << text;
     rt.barrier();
-    tobi::mapped_file file(path);
+    const tobi::mapped_file file(path);
     CHECK(file.text() == text);
     const long lines = tobi::run([file = file.handle()] {
       return tobi::parallel_reduce(

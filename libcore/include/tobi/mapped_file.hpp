@@ -64,12 +64,15 @@ class mapped_file_handle {
 /// @endcode
 class mapped_file {
  public:
+  /// The type of handle(), for parameters and members of what tasks capture.
+  using handle_type = mapped_file_handle;
+
   /// Maps the file at PATH.
   explicit mapped_file(const std::string& path) : file_(path) {}
   /// Returns what tasks capture.
-  [[nodiscard]] mapped_file_handle handle() noexcept { return mapped_file_handle(file_.handle()); }
+  [[nodiscard]] handle_type handle() const noexcept { return handle_type(file_.handle()); }
   /// In main: the file's bytes.
-  [[nodiscard]] std::string_view text() noexcept { return file_->text(); }
+  [[nodiscard]] std::string_view text() const noexcept { return file_->text(); }
 
  private:
   per_worker<detail::file_mapping> file_;

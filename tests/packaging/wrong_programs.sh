@@ -76,6 +76,16 @@ spans <<<'  return tobi::reduce_chunks(tobi::in(a), 0L, [](long x, long y) { ret
   says 'tobi: the function of a chunk loop is called with' 'so it is of a reduction' -std=c++20
 spans <<<'  tobi::for_chunks(tobi::in(a));' | says 'tobi: for_chunks(ranges..., body)' 'a loop without a body is told' -std=c++20
 spans <<<'  tobi::reduce_chunks(tobi::par, 1L, 2L);' | says 'tobi: reduce_chunks(ranges..., initial, combine, map)' 'a reduction without ranges is told' -std=c++20
+reduction='combine, which comes last, takes two'
+task <<<'  return tobi::parallel_reduce(0, 9, 0L, std::plus<>(), [](int i) { return static_cast<long>(i); });' | says "$reduction" 'map and combine in the wrong order are told' -std=c++20
+task <<<'  return tobi::parallel_reduce(0, 9, 2, 0L, [](long a, long b) { return a + b; }, [](auto i) { return 1L * i; });' | says "$reduction" 'so they are with a grain' -std=c++20
+task <<<'  return tobi::parallel_reduce(0, 9, 0L, [](std::string) { return 1L; }, std::plus<>());' | says "$loop" 'a map that takes no index is told' -std=c++20
+task <<<'  struct point { long x; }; return tobi::parallel_reduce(0, 9, point{}, [](int i) { return point{i}; }, std::plus<>()).x;' | says "$reduction" 'a sum of what has no operator+ is told' -std=c++20
+spanned='combine takes two values of the initial one'
+spans <<<'  return tobi::transform_reduce(a, 0L, [](long x) { return 2 * x; }, std::plus<>());' | says "$spanned" 'so it is of transform_reduce' -std=c++20
+spans <<<'  return tobi::transform_reduce(tobi::par, a, a, 0L, [](long x, auto y) { return x * y; }, [](std::string) { return 1L; });' | says "$spanned" 'so it is of one over two ranges' -std=c++20
+spans <<<'  return tobi::reduce_chunks(tobi::in(a), 0L, [](std::size_t, std::size_t, const long*) { return 1L; }, std::plus<>());' | says "$spanned" 'so it is of reduce_chunks' -std=c++20
+spans <<<'  struct point { long x; }; return tobi::reduce(tobi::allocate_all<point>(9)).x;' | says "$spanned" 'a sum of a span of what has no operator+ is told' -std=c++20
 together() { { echo '  tobi::runtime rt; struct point { long x; }; std::map<int, long> m; std::vector<std::string> texts; std::string text;'; cat; } | task; }
 gathers='tobi: gather() takes elements in one piece'
 together <<<'  for (const auto& [key, value] : rt.gather(m)) return key + value;' | says "$gathers" 'a map that is gathered is told' -std=c++20

@@ -65,6 +65,10 @@ int global(int n) {
   auto part = tobi::checkout(c.first(3), tobi::mode::read_write);
   part[0] = 1;
   part.checkin();
+  tobi::nth_element(b, 4);
+  tobi::for_each(a, tobi::mode::read, [](const int& x) { outside(x); });
+  const auto [least, greatest] = tobi::minmax_element(b);
+  outside(tobi::min_element(a) == tobi::max_element(a) || least == greatest ? 1 : 0);
   return tobi::reduce(a) + (b[0] < v[0] ? 1 : 0);
 }
 

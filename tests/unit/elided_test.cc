@@ -103,6 +103,19 @@ TEST(elided, chunks_and_selections) {
   EXPECT_EQ(tobi::partition(b.span(), [](int x) { return x > 100; }), 49u);
 }
 
+TEST(elided, extremes_and_places) {
+  tobi::global_vector<int> a(1000);
+  EXPECT_EQ(tobi::min_element(a.span().first(0)), a.begin());
+  tobi::for_each(a.span(), tobi::mode::write, [](int& x, std::size_t i) { x = static_cast<int>(i * 7 % 10); });
+  EXPECT_EQ(tobi::min_element(a.span()) - a.begin(), 0);
+  EXPECT_EQ(tobi::max_element(a.span()) - a.begin(), 7);
+  EXPECT_EQ(tobi::minmax_element(a.span()).second - a.begin(), 997);
+  for (const std::size_t nth : {std::size_t{0}, std::size_t{431}, std::size_t{999}}) {
+    tobi::nth_element({.cutoff = 10}, a.span(), nth, std::greater<>());
+    EXPECT_EQ(a[nth], 9 - static_cast<int>(nth / 100));
+  }
+}
+
 TEST(elided, what_is_thrown_leaves_algorithms_as_one_type) {
   for (const int bad : {0, 50, 99}) {
     try {

@@ -103,6 +103,9 @@ void elementwise(checker& c) {
   tobi::run([=] { tobi::for_each(how, a, [](std::uint32_t& e) { e *= 3; }); });
   for (std::uint32_t& e : x) e *= 3;
   c.same("for_each", now_in(a), x);
+  tobi::run([=] { tobi::for_each(a, tobi::mode::read_write, [](std::uint32_t& e, std::size_t i) { e += i % 2; }); });
+  for (std::size_t i = 0; i < n; ++i) x[i] += i % 2;
+  c.same("for_each with an access and without a policy", now_in(a), x);
   tobi::run([=] { tobi::for_each(how, b, tobi::mode::write, [](std::uint64_t& e, std::size_t i) { e = mixed(i); }); });
   for (std::size_t i = 0; i < n; ++i) y[i] = mixed(i);
   c.same("for_each by index", now_in(b), y);

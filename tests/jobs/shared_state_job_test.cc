@@ -273,6 +273,19 @@ TEST_P(together, a_file_is_mapped_by_each_worker) {
           std::plus<>());
     });
     CHECK(lines == 10000);
+    // By lines, wherever the parts meet: each once.
+    const long sum = tobi::run([file = file.handle()] {
+      return tobi::parallel_reduce(
+          std::size_t{0}, file.text().size(), 777, 0L,
+          [=](std::size_t first, std::size_t last) {
+            long numbers = 0;
+            tobi::for_lines(file.text(), first, last,
+                            [&](std::string_view line) { numbers += std::stol(std::string(line)) + 1; });
+            return numbers;
+          },
+          std::plus<>());
+    });
+    CHECK(sum == 10000L * 10001 / 2);
     rt.barrier();
     if (rt.rank() == 0) std::ofstream(path, std::ios::trunc);
     rt.barrier();

@@ -99,6 +99,7 @@ together <<<'  return static_cast<long>(rt.reduce(texts).size());' | says 'tobi:
 together <<<'  return static_cast<long>(rt.broadcast(text).size());' | says 'tobi: broadcast() copies a value by its bytes' 'a string that is broadcast is told' -std=c++20
 together <<<'  return rt.reduce(point{1}).x;' | says 'tobi: reduce(value) adds up by operator+' 'a reduction of what has no operator+ is told' -std=c++20
 together <<<'  return rt.reduce(std::array<point, 3>{})[0].x;' | says 'tobi: reduce(value) adds up by operator+' 'so it is of an array of such' -std=c++20
+spans <<<'  struct point { long x; }; return tobi::allocate_all<point>(9)[3].x;' | says 'no member named' 'a[i].x of a span is refused, as the manual says' -std=c++20
 spans <<<'  tobi::global_vector<tobi::global_vector<long>> w; return tobi::min_element(w.span(), [](auto&, auto&) { return true; }) - w.begin();' |
   says 'tobi: min_element() and its like copy bytes' 'elements that own something are told' -std=c++20
 element='tobi: a[i] is the element, and &a[i] its address'

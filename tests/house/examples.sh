@@ -46,7 +46,7 @@ extract() {
 }
 # What all of them include is parsed once.
 flags="-std=c++20 -O0 -Wall -Wextra -Wconversion -Wshadow -Werror -Ilibcore/include -I$folder"
-printf '#include <%s>\n' array cstdio tobi/tobi.hpp >"$folder/includes.hpp"
+printf '#include <%s>\n' array cstdio map tobi/tobi.hpp >"$folder/includes.hpp"
 run $CXX $flags -x c++-header "$folder/includes.hpp" -o "$folder/includes.hpp.gch"; verdict $? "the public headers compile without a warning"
 # wrong PROGRAM: what its compiler complains of, or what its jobs print in place of what it says.
 wrong() {
@@ -81,7 +81,7 @@ nothing 'a right example has no complaint' "$(extract "$folder/planted.hpp" "$fo
 
 for header in $(git ls-files 'libcore/include/tobi/*.hpp' | grep -v /detail/); do extract "$header" "$folder/examples"; done >"$folder/complaints"
 nothing 'the examples are written as examples are' "$(cat "$folder/complaints")"
-for name in run spawn parallel_for parallel_invoke spawn_future make_promise finish allocate_all checkout global_string to_global reduce sort for_chunks reduce_chunks task_group accumulate fetch_add on local_part migrate_to per_worker mapped_file shared_bound stop_flag all_gather; do
+for name in run spawn parallel_for parallel_invoke spawn_future make_promise finish allocate_all checkout global_string to_global reduce sort for_chunks reduce_chunks task_group accumulate fetch_add on local_part migrate_to per_worker mapped_file for_lines shared_bound stop_flag all_gather gather min_element nth_element; do
   [ -e "$folder/examples/$name.cc" ] || echo "$name"
 done >"$folder/without"
 nothing 'the main names have an example' "$(cat "$folder/without")"

@@ -13,6 +13,7 @@
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "global_places.hpp"
@@ -102,6 +103,9 @@ void elementwise(checker& c) {
   tobi::run([=] { tobi::for_each(how, a, [](std::uint32_t& e) { e *= 3; }); });
   for (std::uint32_t& e : x) e *= 3;
   c.same("for_each", now_in(a), x);
+  tobi::run([=] { tobi::for_each(a, tobi::mode::read_write, [](std::uint32_t& e, std::size_t i) { e += i % 2; }); });
+  for (std::size_t i = 0; i < n; ++i) x[i] += i % 2;
+  c.same("for_each with an access and without a policy", now_in(a), x);
   tobi::run([=] { tobi::for_each(how, b, tobi::mode::write, [](std::uint64_t& e, std::size_t i) { e = mixed(i); }); });
   for (std::size_t i = 0; i < n; ++i) y[i] = mixed(i);
   c.same("for_each by index", now_in(b), y);
@@ -157,6 +161,69 @@ void reductions(checker& c) {
          std::find_if(y.begin(), y.end(), above) - y.begin());
   tobi::free_all(a);
   tobi::free_all(k);
+}
+
+// Of many equal elements the first, or the last one.
+void extremes(checker& c) {
+  const std::size_t n = c.now.size;
+  const execution_policy how = c.now.how;
+  const auto a = tobi::allocate_all<record>(n, c.how);
+  const global_span<const record> read = a;
+  std::vector<record> x(n);
+  for (const std::uint32_t keys : {1u << 30, 50u, 2u, 1u}) {
+    const auto make = [=](std::size_t i) { return record{mixed(i + keys) % keys, static_cast<std::uint32_t>(i)}; };
+    tobi::run([=] { tobi::for_each(how, a, tobi::mode::write, [=](record& r, std::size_t i) { r = make(i); }); });
+    for (std::size_t i = 0; i < n; ++i) x[i] = make(i);
+    c.same("min_element", tobi::run([=] { return tobi::min_element(how, a, earlier) - a.data(); }),
+           std::min_element(x.begin(), x.end(), earlier) - x.begin());
+    c.same("max_element", tobi::run([=] { return tobi::max_element(how, read, earlier) - read.data(); }),
+           std::max_element(x.begin(), x.end(), earlier) - x.begin());
+    const auto both = std::minmax_element(x.begin(), x.end(), earlier);
+    const auto found = tobi::run([=] { return tobi::minmax_element(how, read, earlier); });
+    c.same("minmax_element, the first", found.first - read.data(), both.first - x.begin());
+    c.same("minmax_element, the last", found.second - read.data(), both.second - x.begin());
+  }
+  tobi::free_all(a);
+}
+
+// The place is right, what is on either side belongs there, and all elements are there. A second time the order is the
+// same.
+void places(checker& c) {
+  const std::size_t n = c.now.size;
+  const execution_policy how = c.now.how;
+  const auto a = tobi::allocate_all<record>(n, c.how);
+  const auto before = [](const record& x, const record& y) {
+    return std::pair(x.key, x.place) < std::pair(y.key, y.place);
+  };
+  struct wish {
+    std::uint32_t keys;  // 0: ascending ones
+    std::size_t nth;
+  };
+  std::vector<record> last;
+  for (const wish w : {wish{1u << 30, n / 3}, wish{1u << 30, n / 3}, wish{3, n / 3}, wish{0, n - n / 50 - 1}}) {
+    if (w.nth >= n) continue;
+    const auto make = [=](std::size_t i) {
+      const auto place = static_cast<std::uint32_t>(i);
+      return record{w.keys == 0 ? place : mixed(i) % w.keys, place};
+    };
+    std::vector<record> sorted(n);
+    for (std::size_t i = 0; i < n; ++i) sorted[i] = make(i);
+    std::sort(sorted.begin(), sorted.end(), before);
+    tobi::run([=] {
+      tobi::for_each(how, a, tobi::mode::write, [=](record& r, std::size_t i) { r = make(i); });
+      tobi::nth_element(how, a, w.nth, earlier);
+    });
+    std::vector<record> found = now_in(a);
+    if (!last.empty() && w.keys == 1u << 30) c.same("nth_element, again", found, last);
+    last = found;
+    const auto at = found.begin() + static_cast<std::ptrdiff_t>(w.nth);
+    c.same("nth_element", at->key, sorted[w.nth].key);
+    c.same("what is before it", std::any_of(found.begin(), at, [=](auto& r) { return earlier(*at, r); }), false);
+    c.same("what is behind it", std::any_of(at, found.end(), [=](auto& r) { return earlier(r, *at); }), false);
+    std::sort(found.begin(), found.end(), before);
+    c.same("nth_element, the elements", found, sorted);
+  }
+  tobi::free_all(a);
 }
 
 void scans(checker& c) {
@@ -343,6 +410,8 @@ TEST(global_algorithms, element_by_element) {
   all_shapes(whole ? small_caches() : less_over_sockets(lazy), elementwise);
 }
 TEST(global_algorithms, reductions) { all_shapes(whole ? small_caches() : less_over_sockets(lazy), reductions); }
+TEST(global_algorithms, extremes) { all_shapes(whole ? small_caches() : less_over_sockets(lazy), extremes); }
+TEST(global_algorithms, places) { all_shapes(whole ? small_caches() : less_over_sockets(""), places); }
 TEST(global_algorithms, scans) { all_shapes(whole ? small_caches() : less_over_sockets(lazy), scans); }
 TEST(global_algorithms, selections) { all_shapes(whole ? small_caches() : less_over_sockets(lazy), selections); }
 TEST(global_algorithms, sorts_and_merges) {
@@ -356,6 +425,7 @@ TEST(global_algorithms, the_smallest_caches) {
   all_shapes({{"3 blocks", 2, {nodes, sim, block, sub, {"TOBI_CACHE_SIZE", "12K"}}}}, elementwise);
   all_shapes({{"3 blocks", 2, {nodes, sim, block, sub, {"TOBI_CACHE_SIZE", "12K"}}}}, scans);
   all_shapes({{"4 blocks", 2, {nodes, sim, block, sub, {"TOBI_CACHE_SIZE", "16K"}}}}, selections);
+  all_shapes({{"4 blocks", 2, {nodes, sim, block, sub, {"TOBI_CACHE_SIZE", "16K"}}}}, places);
   all_shapes({{"4 blocks", 2, {nodes, sim, block, sub, {"TOBI_CACHE_SIZE", "16K"}}}}, sorts);
 }
 
@@ -413,6 +483,23 @@ TEST(global_algorithms, ranges_that_do_not_go_together_are_refused) {
   });
   EXPECT_EQ(o.status, 0);
   EXPECT_EQ(o.said, "");
+}
+
+TEST(global_algorithms, a_place_behind_the_end_is_refused) {
+  in_each({{"shm", 2, {}}}, [](tobi::runtime&) {
+    const auto a = tobi::allocate_all<int>(10);
+    CHECK(tobi::run([=] {
+      tobi::iota(a, 0);
+      tobi::nth_element(a, 10);
+      try {
+        tobi::nth_element(a, 11);
+      } catch (const std::out_of_range& e) {
+        return std::string_view(e.what()) == "tobi::nth_element: place 11 of a range of 10 elements";
+      }
+      return false;
+    }));
+    return 0;
+  });
 }
 
 // What a function throws ends the algorithm, with no checkout left behind, and leaves no task.

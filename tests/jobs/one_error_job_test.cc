@@ -85,6 +85,10 @@ long in_algorithms(tobi::global_span<long> a, tobi::global_span<long> b) {
          wrong_errors([=](int bad) { tobi::reduce(tobi::seq, a, -1L, sum(bad)); }) +
          wrong_errors([=](int bad) { tobi::count_if(how, a, at(bad)); }) +
          wrong_errors([=](int bad) { tobi::find_if(how, a, [=](long x) { return at(bad)(x) < 0; }); }) +
+         wrong_errors([=](int bad) { tobi::min_element(how, a, two(bad)); }) +
+         wrong_errors([=](int bad) { tobi::max_element(how, a, two(bad)); }) +
+         wrong_errors([=](int bad) { tobi::minmax_element(how, a, two(bad)); }) +
+         wrong_errors([=](int bad) { tobi::nth_element(how, a, size / 2, two(bad)); }) +
          wrong_errors([=](int bad) { tobi::inclusive_scan(how, a, b, sum(bad), -1L); }) +
          wrong_errors([=](int bad) { tobi::exclusive_scan(how, a, b, -1L, sum(bad)); }) + wrong_errors([=](int bad) {
            tobi::copy(a, b);

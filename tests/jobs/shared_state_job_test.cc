@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -85,6 +86,63 @@ TEST_P(together, parts_of_any_length_become_one_range) {
     std::string right;
     for (int r = 0; r < rt.size(); ++r) right += "rank " + std::to_string(r) + ";";
     CHECK(rt.rank() != 0 || std::string(text.begin(), text.end()) == right);
+    return 0;
+  });
+}
+
+TEST_P(together, arrays_are_reduced_element_by_element) {
+  expect_zero([](tobi::runtime& rt) {
+    const int size = rt.size(), r = rt.rank();
+    const std::array<std::array<int, 2>, 3> mine{{{r, 1}, {2 * r, -r}, {r * r, 5}}};
+    const auto sum = rt.reduce(mine);
+    const int ranks = size * (size - 1) / 2, squares = ranks * (2 * size - 1) / 3;
+    CHECK(sum == std::array<std::array<int, 2>, 3>{{{ranks, size}, {2 * ranks, -ranks}, {squares, 5 * size}}});
+    const auto larger = [](int a, int b) { return std::max(a, b); };
+    CHECK(rt.reduce(std::array<int, 2>{r, -r}, larger) == std::array<int, 2>{size - 1, 0});
+    // What takes an array is given the array.
+    const auto lexically = [](const std::array<int, 2>& a, const std::array<int, 2>& b) { return std::max(a, b); };
+    CHECK(rt.reduce(std::array<int, 2>{r / 2, r % 2}, lexically) == std::array<int, 2>{(size - 1) / 2, (size - 1) % 2});
+    CHECK(rt.reduce(std::array<int, 0>{}).empty());
+    return 0;
+  });
+}
+
+TEST_P(together, maps_are_gathered_as_vectors_of_pairs) {
+  expect_zero([](tobi::runtime& rt) {
+    std::map<int, std::uint64_t> mine;
+    for (int i = 0; i < 100; ++i) mine[i * rt.size() + rt.rank()] = static_cast<std::uint64_t>(i);
+    const std::vector<std::pair<int, std::uint64_t>> flat(mine.begin(), mine.end());
+    const auto all = rt.gather(flat);
+    if (rt.rank() != 0) return all.empty() ? 0 : 1;
+    const std::map<int, std::uint64_t> found(all.begin(), all.end());
+    CHECK(static_cast<int>(found.size()) == 100 * rt.size());
+    for (const auto& [key, value] : found) CHECK(static_cast<std::uint64_t>(key / rt.size()) == value);
+    return 0;
+  });
+}
+
+// What tasks capture has a name, and is had of what only reads.
+struct captured {
+  tobi::per_worker<long>::handle_type count;
+  tobi::shared_max<int>::handle_type most;
+  tobi::stop_flag::handle_type stop;
+};
+long counted(captured all) {
+  tobi::parallel_for(0, 100, 1, [=](int i) {
+    ++*all.count;
+    all.most.offer(i);
+    if (i == 99) all.stop.stop();
+  });
+  return 0;
+}
+TEST_P(together, handles_have_a_type) {
+  expect_zero([](tobi::runtime& rt) {
+    const tobi::per_worker<long> count(0);
+    const tobi::shared_max<int> most(rt, 0);
+    const tobi::stop_flag stop(rt);
+    tobi::run([all = captured{count.handle(), most.handle(), stop.handle()}] { return counted(all); });
+    CHECK(rt.reduce(*count) == 100 && count.operator->() == &*count);
+    CHECK(most.value() == 99 && stop.stopped());
     return 0;
   });
 }
@@ -201,7 +259,7 @@ TEST_P(together, a_file_is_mapped_by_each_worker) {
     for (int i = 0; i < 10000; ++i) text += std::to_string(i) + "\n";
     if (rt.rank() == 0) std::ofstream(path) << text;
     rt.barrier();
-    tobi::mapped_file file(path);
+    const tobi::mapped_file file(path);
     CHECK(file.text() == text);
     const long lines = tobi::run([file = file.handle()] {
       return tobi::parallel_reduce(
@@ -215,6 +273,19 @@ TEST_P(together, a_file_is_mapped_by_each_worker) {
           std::plus<>());
     });
     CHECK(lines == 10000);
+    // By lines, wherever the parts meet: each once.
+    const long sum = tobi::run([file = file.handle()] {
+      return tobi::parallel_reduce(
+          std::size_t{0}, file.text().size(), 777, 0L,
+          [=](std::size_t first, std::size_t last) {
+            long numbers = 0;
+            tobi::for_lines(file.text(), first, last,
+                            [&](std::string_view line) { numbers += std::stol(std::string(line)) + 1; });
+            return numbers;
+          },
+          std::plus<>());
+    });
+    CHECK(sum == 10000L * 10001 / 2);
     rt.barrier();
     if (rt.rank() == 0) std::ofstream(path, std::ios::trunc);
     rt.barrier();

@@ -2,6 +2,7 @@
 // What programs write, with types that are not words: compiled with all warnings (warnings.sh), and never run.
 #include <array>
 #include <functional>
+#include <string_view>
 #include <tobi/tobi.hpp>
 #include <utility>
 
@@ -64,6 +65,10 @@ int global(int n) {
   auto part = tobi::checkout(c.first(3), tobi::mode::read_write);
   part[0] = 1;
   part.checkin();
+  tobi::nth_element(b, 4);
+  tobi::for_each(a, tobi::mode::read, [](const int& x) { outside(x); });
+  const auto [least, greatest] = tobi::minmax_element(b);
+  outside(tobi::min_element(a) == tobi::max_element(a) || least == greatest ? 1 : 0);
   return tobi::reduce(a) + (b[0] < v[0] ? 1 : 0);
 }
 
@@ -72,6 +77,8 @@ int global(int n) {
 int main(int argc, char** argv) {
   tobi::runtime rt(argc, argv);
   tobi::run([] { loops(4); });
+  outside(rt.reduce(std::array<short, 2>{})[0] + rt.reduce(short{1}));
+  tobi::for_lines("a text", 0, 6, [](std::string_view line) { outside(static_cast<int>(line.size())); });
   const big far = tobi::run([n = argc] { return big{{}, static_cast<char>(n)}; });
   return tobi::run([] {
            return tobi::parallel_reduce(

@@ -24,7 +24,7 @@ says() {
   done
 }
 # A task around the lines on standard input. What all of them include is parsed once, by the compiler that can.
-printf '#include <%s>\n' memory string tobi/tobi.hpp vector >"$folder/includes.hpp"
+printf '#include <%s>\n' array functional map memory string tobi/tobi.hpp unordered_map utility vector >"$folder/includes.hpp"
 run $CXX -std=c++20 -I"$ROOT/libcore/include" -x c++-header "$folder/includes.hpp" -o "$folder/includes.hpp.gch"; verdict $? "the headers compile"
 task() { printf '#include "includes.hpp"\nlong add(long a, long b) { return a + b; }\nlong f() {\n'; cat; printf '  return 0;\n}\n'; }
 
@@ -76,6 +76,32 @@ spans <<<'  return tobi::reduce_chunks(tobi::in(a), 0L, [](long x, long y) { ret
   says 'tobi: the function of a chunk loop is called with' 'so it is of a reduction' -std=c++20
 spans <<<'  tobi::for_chunks(tobi::in(a));' | says 'tobi: for_chunks(ranges..., body)' 'a loop without a body is told' -std=c++20
 spans <<<'  tobi::reduce_chunks(tobi::par, 1L, 2L);' | says 'tobi: reduce_chunks(ranges..., initial, combine, map)' 'a reduction without ranges is told' -std=c++20
+reduction='combine, which comes last, takes two'
+task <<<'  return tobi::parallel_reduce(0, 9, 0L, std::plus<>(), [](int i) { return static_cast<long>(i); });' | says "$reduction" 'map and combine in the wrong order are told' -std=c++20
+task <<<'  return tobi::parallel_reduce(0, 9, 2, 0L, [](long a, long b) { return a + b; }, [](auto i) { return 1L * i; });' | says "$reduction" 'so they are with a grain' -std=c++20
+task <<<'  return tobi::parallel_reduce(0, 9, 0L, [](std::string) { return 1L; }, std::plus<>());' | says "$loop" 'a map that takes no index is told' -std=c++20
+task <<<'  struct point { long x; }; return tobi::parallel_reduce(0, 9, point{}, [](int i) { return point{i}; }, std::plus<>()).x;' | says "$reduction" 'a sum of what has no operator+ is told' -std=c++20
+spanned='combine takes two values of the initial one'
+spans <<<'  return tobi::transform_reduce(a, 0L, [](long x) { return 2 * x; }, std::plus<>());' | says "$spanned" 'so it is of transform_reduce' -std=c++20
+spans <<<'  return tobi::transform_reduce(tobi::par, a, a, 0L, [](long x, auto y) { return x * y; }, [](std::string) { return 1L; });' | says "$spanned" 'so it is of one over two ranges' -std=c++20
+spans <<<'  return tobi::reduce_chunks(tobi::in(a), 0L, [](std::size_t, std::size_t, const long*) { return 1L; }, std::plus<>());' | says "$spanned" 'so it is of reduce_chunks' -std=c++20
+spans <<<'  struct point { long x; }; return tobi::reduce(tobi::allocate_all<point>(9)).x;' | says "$spanned" 'a sum of a span of what has no operator+ is told' -std=c++20
+together() { { echo '  tobi::runtime rt; struct point { long x; }; std::map<int, long> m; std::vector<std::string> texts; std::string text;'; cat; } | task; }
+gathers='tobi: gather() takes elements in one piece'
+together <<<'  for (const auto& [key, value] : rt.gather(m)) return key + value;' | says "$gathers" 'a map that is gathered is told' -std=c++20
+together <<<'  std::unordered_map<std::string, long> u; return static_cast<long>(rt.gather(u).size());' | says "$gathers" 'so is an unordered one' -std=c++20
+together <<<'  return static_cast<long>(rt.gather(5).size());' | says "$gathers" 'so is a number' -std=c++20
+together <<<'  return static_cast<long>(rt.gather(std::vector<bool>(3)).size());' | says "$gathers" 'so is a vector of bits' -std=c++20
+together <<<'  return static_cast<long>(rt.gather(texts).size());' | says 'tobi: gather() copies elements by their bytes' 'strings that are gathered are told' -std=c++20
+together <<<'  return static_cast<long>(rt.all_gather(text).size());' | says 'tobi: all_gather() copies values by their bytes' 'a string of each is told' -std=c++20
+together <<<'  return static_cast<long>(rt.all_gather(m).size());' | says 'tobi: all_gather() copies values by their bytes' 'so is a map' -std=c++20
+together <<<'  return static_cast<long>(rt.reduce(texts).size());' | says 'tobi: reduce() copies values by their bytes' 'a reduction of vectors is told' -std=c++20
+together <<<'  return static_cast<long>(rt.broadcast(text).size());' | says 'tobi: broadcast() copies a value by its bytes' 'a string that is broadcast is told' -std=c++20
+together <<<'  return rt.reduce(point{1}).x;' | says 'tobi: reduce(value) adds up by operator+' 'a reduction of what has no operator+ is told' -std=c++20
+together <<<'  return rt.reduce(std::array<point, 3>{})[0].x;' | says 'tobi: reduce(value) adds up by operator+' 'so it is of an array of such' -std=c++20
+spans <<<'  struct point { long x; }; return tobi::allocate_all<point>(9)[3].x;' | says 'no member named' 'a[i].x of a span is refused, as the manual says' -std=c++20
+spans <<<'  tobi::global_vector<tobi::global_vector<long>> w; return tobi::min_element(w.span(), [](auto&, auto&) { return true; }) - w.begin();' |
+  says 'tobi: min_element() and its like copy bytes' 'elements that own something are told' -std=c++20
 element='tobi: a[i] is the element, and &a[i] its address'
 spans <<<'  long sum = 0; sum += *a[3]; return sum;' | says "$element" '*a[i] of a span is told' -std=c++20
 spans <<<'  return tobi::load(v[3]);' | says "$element" 'load(v[i]) of a vector is told' -std=c++20

@@ -7,12 +7,16 @@
 #include <functional>
 #include <numeric>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <tobi/algorithm.hpp>
 #include <tobi/finish.hpp>
 #include <tobi/future.hpp>
 #include <tobi/global_vector.hpp>
+#include <tobi/mapped_file.hpp>
 #include <tobi/task_group.hpp>
 #include <tuple>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -101,6 +105,55 @@ TEST(elided, chunks_and_selections) {
   EXPECT_EQ(tobi::reduce_chunks(tobi::in(b.span()), 1, std::plus<>(), sum), 1 + 99 * 99 + 0);
   EXPECT_EQ(tobi::remove_if(a.span(), [](int x) { return x % 3 == 0; }).size(), 66u);
   EXPECT_EQ(tobi::partition(b.span(), [](int x) { return x > 100; }), 49u);
+}
+
+TEST(elided, extremes_and_places) {
+  tobi::global_vector<int> a(1000);
+  EXPECT_EQ(tobi::min_element(a.span().first(0)), a.begin());
+  tobi::for_each(a.span(), tobi::mode::write, [](int& x, std::size_t i) { x = static_cast<int>(i * 7 % 10); });
+  EXPECT_EQ(tobi::min_element(a.span()) - a.begin(), 0);
+  EXPECT_EQ(tobi::max_element(a.span()) - a.begin(), 7);
+  EXPECT_EQ(tobi::minmax_element(a.span()).second - a.begin(), 997);
+  for (const std::size_t nth : {std::size_t{0}, std::size_t{431}, std::size_t{999}}) {
+    tobi::nth_element({.cutoff = 10}, a.span(), nth, std::greater<>());
+    EXPECT_EQ(a[nth], 9 - static_cast<int>(nth / 100));
+  }
+}
+
+// The lines of TEXT by parts that meet at ONE and at TWO.
+std::vector<std::string> lines_of(std::string_view text, std::size_t one, std::size_t two) {
+  std::vector<std::string> lines;
+  for (const auto& [begin, end] : {std::pair(std::size_t{0}, one), std::pair(one, two), std::pair(two, text.size())}) {
+    tobi::for_lines(text, begin, end, [&](std::string_view line) { lines.emplace_back(line); });
+  }
+  return lines;
+}
+TEST(elided, each_line_is_of_one_part_wherever_the_parts_meet) {
+  using lines = std::vector<std::string>;
+  const std::vector<std::pair<std::string_view, lines>> texts = {{"", {}},
+                                                                 {"\n", {""}},
+                                                                 {"\n\n\n", {"", "", ""}},
+                                                                 {"one", {"one"}},
+                                                                 {"one\n", {"one"}},
+                                                                 {"\none\n\ntwo", {"", "one", "", "two"}},
+                                                                 {"a\nbc\ndef\n", {"a", "bc", "def"}},
+                                                                 {"a\r\n\r\nb", {"a\r", "\r", "b"}}};
+  for (const auto& [text, wanted] : texts) {
+    for (std::size_t one = 0; one <= text.size(); ++one) {
+      for (std::size_t two = one; two <= text.size(); ++two) {
+        EXPECT_EQ(lines_of(text, one, two), wanted) << text << ", parts meet at " << one << " and at " << two;
+      }
+    }
+    lines past_the_end;
+    tobi::for_lines(text, 0, text.size() + 9, [&](std::string_view line) { past_the_end.emplace_back(line); });
+    tobi::for_lines(text, text.size() + 1, text.size() + 9, [&](std::string_view) { past_the_end.clear(); });
+    tobi::for_lines(text, 2, 1, [&](std::string_view) { past_the_end.clear(); });
+    EXPECT_EQ(past_the_end, wanted);
+  }
+  lines records;
+  tobi::for_lines(
+      "a;b\n;", 0, 5, [&](std::string_view record) { records.emplace_back(record); }, ';');
+  EXPECT_EQ(records, (lines{"a", "b\n"}));
 }
 
 TEST(elided, what_is_thrown_leaves_algorithms_as_one_type) {

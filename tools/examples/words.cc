@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parsing of a text: how often each request comes in the log of a web server. Each worker maps the file (mapped_file),
-// and counts in a table of its own (per_worker). A body gets a range of bytes, and treats the lines that end there. The
-// tables are brought to rank 0 (gather), and added up.
+// and counts in a table of its own (per_worker). A body gets a range of bytes, and treats the lines that begin there
+// (for_lines). The tables are brought to rank 0 (gather), and added up.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -38,11 +38,8 @@ int main(int argc, char** argv) {
   tobi::per_worker<table> counts;
   tobi::run([file = file.handle(), counts = counts.handle()] {
     tobi::parallel_for(std::size_t{0}, file.text().size(), [=](std::size_t first, std::size_t last) {
-      const std::string_view text = file.text();
-      for (std::size_t end = text.find('\n', first); end < last; end = text.find('\n', end + 1)) {
-        const std::size_t begin = text.substr(0, end).rfind('\n') + 1;
-        ++(*counts)[key_of(text.substr(begin, end - begin))];
-      }
+      table& mine = *counts;  // up to the next spawn or join
+      tobi::for_lines(file.text(), first, last, [&](std::string_view line) { ++mine[key_of(line)]; });
     });
   });
   const char* const text = file.text().data();
@@ -57,5 +54,7 @@ int main(int argc, char** argv) {
     lines += e.count;
   }
   if (rt.rank() == 0) std::printf("%zu of %zu lines: %s\n", most.first, lines, most.second.c_str());
-  return rt.rank() != 0 || lines == static_cast<std::size_t>(std::count(text, text + file.text().size(), '\n')) ? 0 : 1;
+  std::size_t wanted = 0;
+  tobi::for_lines(file.text(), 0, file.text().size(), [&](std::string_view) { ++wanted; });
+  return rt.rank() != 0 || lines == wanted ? 0 : 1;
 }

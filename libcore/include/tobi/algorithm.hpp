@@ -7,6 +7,8 @@
 #include "tobi/algorithm/find.hpp"
 #include "tobi/algorithm/for_each.hpp"
 #include "tobi/algorithm/merge.hpp"
+#include "tobi/algorithm/minmax.hpp"
+#include "tobi/algorithm/nth_element.hpp"
 #include "tobi/algorithm/policy.hpp"
 #include "tobi/algorithm/reduce.hpp"
 #include "tobi/algorithm/scan.hpp"

@@ -111,6 +111,9 @@ class bound_handle {
 template <detail::updated_number T, class Order>
 class shared_bound {
  public:
+  /// The type of handle(), for parameters and members of what tasks capture.
+  using handle_type = bound_handle<T, Order>;
+
   /// Collective. FIRST is its value until a better one is offered.
   shared_bound(runtime& rt, T first) : rt_(rt), at_(allocate_all<T>(1)), copy_() { reset(first); }
   /// Collective.
@@ -119,7 +122,7 @@ class shared_bound {
   shared_bound& operator=(const shared_bound&) = delete;
 
   /// Returns what tasks capture.
-  [[nodiscard]] bound_handle<T, Order> handle() noexcept { return {at_.data(), copy_.handle()}; }
+  [[nodiscard]] handle_type handle() const noexcept { return {at_.data(), copy_.handle()}; }
   /// In main: the best value that was offered.
   [[nodiscard]] T value() const { return load_relaxed(at_.data()); }
   /// Collective: begins anew with FIRST.
@@ -175,10 +178,13 @@ class stop_handle {
 /// @endcode
 class stop_flag {
  public:
+  /// The type of handle(), for parameters and members of what tasks capture.
+  using handle_type = stop_handle;
+
   /// Collective.
   explicit stop_flag(runtime& rt) : raised_(rt, 0) {}
   /// Returns what tasks capture.
-  [[nodiscard]] stop_handle handle() noexcept { return stop_handle(raised_.handle()); }
+  [[nodiscard]] handle_type handle() const noexcept { return handle_type(raised_.handle()); }
   /// In main: whether it was raised.
   [[nodiscard]] bool stopped() const { return raised_.value() != 0; }
   /// Collective: takes it down.

@@ -9,6 +9,9 @@
 // not. That is right for a few elements, as in std::lower_bound. A loop over many checks out a range (checkout.hpp), or
 // is one of algorithm.hpp.
 //
+// A member of a structure is read as a[3].get().x, and written as checkout(&a[3], 1, mode::read_write)->x = 5: no class
+// can have the members of another one, so of a[3].x the compiler says that a global_ref has no member x.
+//
 // As with std::vector<bool>, `auto x = *p` is another reference, while `long x = *p` and `auto x = load(p)` are values.
 // Data races and errors are those of load() and store(). None migrates the caller.
 #pragma once
@@ -58,7 +61,7 @@ class global_ref {
   /// A copy refers to the same element.
   global_ref(const global_ref&) = default;
 
-  /// Returns the element as it is now: for members of a structure, `(*p).get().x`.
+  /// Returns the element as it is now: for members of a structure, `a[i].get().x`.
   [[nodiscard]] value_type get() const { return load(at_); }
   /// Returns the element as it is now.
   operator value_type() const { return get(); }

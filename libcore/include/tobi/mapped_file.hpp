@@ -3,6 +3,7 @@
 // copied and nothing goes over the network but what the file system does.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -37,12 +38,44 @@ class file_mapping {
 inline namespace elided {
 #endif
 
+/// line(text) for each line that begins in the bytes [BEGIN, END) of TEXT, in order, also where it ends behind END. So
+/// each line of a text is that of one part, wherever the parts meet. A line is given without the NEWLINE at its end; a
+/// carriage return before that is the line's. The last line may lack it, and nothing behind the last NEWLINE is no
+/// line. LINE neither forks nor joins, where TEXT is a file's. Does not migrate the caller.
+/// @code
+/// tobi::mapped_file file("/proc/self/exe");
+/// const auto longest = [](std::string_view text, std::size_t begin, std::size_t end) {
+///   std::size_t most = 0;
+///   tobi::for_lines(text, begin, end, [&](std::string_view line) { most = std::max(most, line.size()); });
+///   return most;
+/// };
+/// const std::size_t found = tobi::run([=, file = file.handle()] {
+///   const auto in_part = [=](std::size_t begin, std::size_t end) { return longest(file.text(), begin, end); };
+///   const auto larger = [](std::size_t a, std::size_t b) { return std::max(a, b); };
+///   return tobi::parallel_reduce(std::size_t{0}, file.text().size(), std::size_t{0}, in_part, larger);
+/// });
+/// if (rt.rank() == 0) std::printf("%d\n", found == longest(file.text(), 0, file.text().size()));  // prints 1
+/// @endcode
+template <class Line>
+void for_lines(std::string_view text, std::size_t begin, std::size_t end, Line&& line, char newline = '\n') {
+  if (begin >= end) return;
+  // Where the part's first byte is in a line that has begun before it, that line ends first.
+  std::size_t at = begin == 0 ? 0 : text.find(newline, begin - 1) + 1;
+  if (begin != 0 && at == 0) return;
+  while (at < end && at < text.size()) {
+    const std::size_t stop = std::min(text.find(newline, at), text.size());
+    line(text.substr(at, stop - at));
+    at = stop + 1;
+  }
+}
+
 /// A mapped_file as tasks name it. It is trivially copyable, and captured by value.
 class mapped_file_handle {
  public:
   /// Made by mapped_file::handle().
   explicit mapped_file_handle(per_worker_handle<detail::file_mapping> file) noexcept : file_(file) {}
-  /// Returns the file's bytes. The pointer is this worker's: a task uses it up to its next spawn or join.
+  /// Returns the file's bytes. The pointer is this worker's: a task uses it up to its next spawn or join. Lines of a
+  /// part are those of for_lines().
   [[nodiscard]] std::string_view text() const noexcept { return file_->text(); }
 
  private:
@@ -64,12 +97,15 @@ class mapped_file_handle {
 /// @endcode
 class mapped_file {
  public:
+  /// The type of handle(), for parameters and members of what tasks capture.
+  using handle_type = mapped_file_handle;
+
   /// Maps the file at PATH.
   explicit mapped_file(const std::string& path) : file_(path) {}
   /// Returns what tasks capture.
-  [[nodiscard]] mapped_file_handle handle() noexcept { return mapped_file_handle(file_.handle()); }
+  [[nodiscard]] handle_type handle() const noexcept { return handle_type(file_.handle()); }
   /// In main: the file's bytes.
-  [[nodiscard]] std::string_view text() noexcept { return file_->text(); }
+  [[nodiscard]] std::string_view text() const noexcept { return file_->text(); }
 
  private:
   per_worker<detail::file_mapping> file_;

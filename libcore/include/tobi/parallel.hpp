@@ -12,6 +12,7 @@
 #include <utility>
 #include <variant>
 
+#include "tobi/detail/combining.hpp"
 #include "tobi/detail/measured_pieces.hpp"
 #include "tobi/detail/one_error.hpp"
 #include "tobi/placement.hpp"
@@ -151,7 +152,6 @@ constexpr void check_body() {
   static_assert(is_body<Function, Index>,
                 "tobi: the function of a loop or a reduction takes an index, or the two ends of a range of them");
 }
-
 /// The integers that a loop from a Begin to an End counts with: their common type. Where one of them is signed and the
 /// other is not, a signed one of 64 bits: a negative begin stays what it is, and so does a large end (below 2^63).
 template <class Begin, class End>
@@ -194,8 +194,14 @@ R reduction(const placement& at, Begin begin, End end, std::size_t grain, const 
   detail::check_result<R>();
   detail::check_closure<Map>();
   detail::check_closure<Combine>();
-  check_body<Map, Index>();
-  if constexpr (detail::travels<R> && detail::travels<Map> && detail::travels<Combine> && is_body<Map, Index>) {
+  constexpr bool all_travel = detail::travels<R> && detail::travels<Map> && detail::travels<Combine>;
+  constexpr bool combines = detail::combines<Combine, R>;
+  static_assert(
+      !all_travel || combines,
+      "tobi: parallel_reduce(begin, end, identity, map, combine): combine, which comes last, takes two values "
+      "of the identity's type and returns one, and map takes an index");
+  if constexpr (all_travel && combines) check_body<Map, Index>();
+  if constexpr (all_travel && combines && is_body<Map, Index>) {
     const auto first = static_cast<Index>(begin);
     const auto last = static_cast<Index>(end);
     if (!(first < last)) return identity;
@@ -274,9 +280,10 @@ void parallel_for(const placement& at, Begin begin, End end, Grain grain, const 
 }
 
 /// Returns map(i), combined by COMBINE for each i of [begin, end); or map(first, last) of parts of it, for a map that
-/// takes two indices. Returns IDENTITY for an empty range. COMBINE must be associative. The order of the operands is
-/// the order of the indices. Tasks are as large as is worth a fork. How operands are grouped depends on the number of
-/// indices alone, so a sum of floating-point numbers is the same in each run and on any number of workers.
+/// takes two indices. MAP comes before COMBINE here, and behind it in transform_reduce() and reduce_chunks(). Returns
+/// IDENTITY for an empty range. COMBINE must be associative. The order of the operands is the order of the indices.
+/// Tasks are as large as is worth a fork. How operands are grouped depends on the number of indices alone, so a sum of
+/// floating-point numbers is the same in each run and on any number of workers.
 /// @code
 /// const double pi = tobi::run([] {
 ///   const auto term = [](int i) { return (i % 2 == 0 ? 4.0 : -4.0) / (2 * i + 1); };

@@ -69,6 +69,9 @@ class per_worker_handle {
 template <class T>
 class per_worker {
  public:
+  /// The type of handle(), for parameters and members of what tasks capture.
+  using handle_type = per_worker_handle<T>;
+
   /// Makes this worker's object from ARGUMENTS.
   template <class... Arguments>
   explicit per_worker(Arguments&&... arguments)
@@ -86,16 +89,19 @@ class per_worker {
   per_worker& operator=(const per_worker&) = delete;
 
   /// Returns what tasks capture.
-  [[nodiscard]] per_worker_handle<T> handle() noexcept {
+  [[nodiscard]] handle_type handle() const noexcept {
 #ifdef TOBI_ELIDE
-    return per_worker_handle<T>(mine_.get());
+    return handle_type(mine_.get());
 #else
-    return per_worker_handle<T>(number_);
+    return handle_type(number_);
 #endif
   }
   /// In main: this worker's object.
   [[nodiscard]] T& operator*() noexcept { return *mine_; }
+  /// The same, of a per_worker that is only read.
+  [[nodiscard]] const T& operator*() const noexcept { return *mine_; }
   T* operator->() noexcept { return mine_.get(); }
+  const T* operator->() const noexcept { return mine_.get(); }
 
  private:
   std::unique_ptr<T> mine_;  // not among the locals of main, which tasks do not write to

@@ -2,6 +2,7 @@
 // Start and end of a job, and the way from SPMD code into fork-join code.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "tobi/detail/combining.hpp"
 #include "tobi/detail/fork.hpp"
 #include "tobi/error.hpp"
 #include "tobi/statistics.hpp"
@@ -22,9 +24,22 @@
 namespace tobi {
 
 namespace detail {
-/// The elements of a contiguous range, as a vector or an array is.
+/// The elements of a range. Contiguous ranges, as a vector and an array are, have them in one piece.
+template <class Range, class = void>
+struct elements {
+  using type = std::byte;  // it is no range
+  static constexpr bool contiguous = false;
+};
 template <class Range>
-using element_in = std::remove_cvref_t<decltype(*std::data(std::declval<const Range&>()))>;
+struct elements<Range, std::void_t<decltype(std::begin(std::declval<const Range&>()))>> {
+  using type = std::iter_value_t<decltype(std::begin(std::declval<const Range&>()))>;
+  static constexpr bool contiguous = requires(const Range& range) {
+    { std::data(range) } -> std::convertible_to<const type*>;
+    std::size(range);
+  };
+};
+template <class Range>
+using element_in = typename elements<Range>::type;
 }  // namespace detail
 
 /// What a program may decide itself. The TOBI_* environment decides the rest.
@@ -61,8 +76,9 @@ class runtime {
   /// Collective: every worker returns after every worker has called.
   void barrier();
 
-  // --- what workers bring together, outside of run(). T is copied by its bytes ---------------------------
-  /// Collective: returns every worker's VALUE, in the order of the ranks, on every worker.
+  // --- what workers bring together, outside of run(). T is copied by its bytes: the compiler refuses others ------
+  /// Collective: returns every worker's VALUE, in the order of the ranks, on every worker. Of strings and vectors
+  /// gather() brings the elements.
   /// @code
   /// const std::vector<int> all = rt.all_gather(10 * rt.rank());
   /// const int sum = rt.reduce(10 * rt.rank());
@@ -72,14 +88,25 @@ class runtime {
   template <class T>
   [[nodiscard]] std::vector<T> all_gather(const T& value);
   /// Collective: returns combine(... combine(combine(v0, v1), v2) ...) of the workers' VALUEs, on every worker. The
-  /// order is that of the ranks, so a sum of floating-point numbers is the same in each run.
+  /// order is that of the ranks, so a sum of floating-point numbers is the same in each run. Where T is a std::array,
+  /// also of arrays, that COMBINE does not take, its elements are combined one by one:
+  /// `rt.reduce(std::array<long, 3>{...})` has three sums.
   template <class T, class Combine = std::plus<>>
   [[nodiscard]] T reduce(const T& value, const Combine& combine = {});
   /// Collective: returns the elements of all workers' PARTs, which are contiguous ranges of any length, in the order of
-  /// the ranks, on worker ROOT. Returns nothing on the others. What a worker brings must fit into its registered heap.
+  /// the ranks, on worker ROOT. Returns nothing on the others. A string is a range of its characters. Of any other
+  /// container the elements are copied to a vector first: of a map, the pairs. What a worker brings must fit into its
+  /// registered heap.
+  /// @code
+  /// const std::map<int, long> squares{{rt.rank(), rt.rank() * 1L * rt.rank()}};
+  /// const std::vector<std::pair<int, long>> flat(squares.begin(), squares.end());
+  /// const auto all = rt.gather(flat);
+  /// if (rt.rank() == 0) std::printf("%d\n", static_cast<int>(all.size()) == rt.size());  // prints 1
+  /// @endcode
   template <class Range>
   [[nodiscard]] std::vector<detail::element_in<Range>> gather(const Range& part, int root = 0);
-  /// Collective: returns worker ROOT's VALUE on every worker.
+  /// Collective: returns worker ROOT's VALUE on every worker. What has a length lies in global memory instead:
+  /// broadcast the length, allocate_all() as much, and ROOT writes it before a barrier().
   template <class T>
   [[nodiscard]] T broadcast(const T& value, int root = 0);
   /// Collective: worker 0 writes all workers' TEXTs to standard output, in the order of the ranks.
@@ -182,48 +209,81 @@ detail::result_of<std::decay_t<Function>> run(Function&& function) {
 
 template <class T>
 std::vector<T> runtime::all_gather(const T& value) {
-  static_assert(detail::travels<T>, "tobi: what workers gather is copied by its bytes; gather() takes ranges of such");
-  std::vector<std::uint64_t> sizes(static_cast<std::size_t>(size()));
-  detail::tobi_gather_begin(std::addressof(value), sizeof(T), detail::of_all, sizes.data(), sizeof(T));
-  std::vector<std::byte> all(sizes.size() * sizeof(T));
-  detail::tobi_gather_end(all.data());
-  return detail::elements_of<T>(all);
+  static_assert(detail::travels<T>,
+                "tobi: all_gather() copies values by their bytes: give numbers or plain structures; of a string or a "
+                "vector gather() brings the elements, and all_gather() of the sizes says where each begins");
+  if constexpr (detail::travels<T>) {
+    std::vector<std::uint64_t> sizes(static_cast<std::size_t>(size()));
+    detail::tobi_gather_begin(std::addressof(value), sizeof(T), detail::of_all, sizes.data(), sizeof(T));
+    std::vector<std::byte> all(sizes.size() * sizeof(T));
+    detail::tobi_gather_end(all.data());
+    return detail::elements_of<T>(all);
+  } else {
+    __builtin_unreachable();
+  }
 }
 template <class T, class Combine>
 T runtime::reduce(const T& value, const Combine& combine) {
-  static_assert(detail::travels<T>, "tobi: what workers reduce is copied by its bytes; gather() takes ranges of such");
-  const std::vector<T> all = gather(std::span<const T>(std::addressof(value), 1));
-  if (rank() != 0) return broadcast(value);
-  T sum = all.front();
-  for (std::size_t r = 1; r < all.size(); ++r) sum = combine(sum, all[r]);
-  return broadcast(sum);
+  static_assert(detail::travels<T>,
+                "tobi: reduce() copies values by their bytes: give a number, a std::array or a plain structure; of a "
+                "string or a vector gather() brings the elements to one worker");
+  static_assert(!detail::travels<T> || detail::combines_elements<Combine, T>,
+                "tobi: reduce(value) adds up by operator+, which this type has not, and reduce(value, combine) calls "
+                "combine(a, b): give a combine that takes two values and returns one");
+  if constexpr (detail::travels<T> && detail::combines_elements<Combine, T>) {
+    const std::vector<T> all = gather(std::span<const T>(std::addressof(value), 1));
+    if (rank() != 0) return broadcast(value);
+    T sum = all.front();
+    for (std::size_t r = 1; r < all.size(); ++r) {
+      const T next = all[r];
+      sum = detail::combined(sum, next, combine);
+    }
+    return broadcast(sum);
+  } else {
+    __builtin_unreachable();
+  }
 }
 template <class Range>
 std::vector<detail::element_in<Range>> runtime::gather(const Range& part, int root) {
   using T = detail::element_in<Range>;
-  static_assert(detail::travels<T>,
-                "tobi: what workers gather is copied by its bytes; give numbers or plain structures");
-  detail::tobi_gather_check_root("gather", root);
-  const bool takes = rank() == root;
-  std::vector<std::uint64_t> sizes(takes ? static_cast<std::size_t>(size()) : 0);
-  detail::tobi_gather_begin(std::data(part), std::size(part) * sizeof(T), takes ? detail::of_all : detail::of_none,
-                            sizes.data(), 0);
-  std::uint64_t bytes = 0;
-  for (const std::uint64_t s : sizes) bytes += s;
-  std::vector<std::byte> all(bytes);
-  detail::tobi_gather_end(takes ? all.data() : nullptr);
-  return detail::elements_of<T>(all);
+  constexpr bool contiguous = detail::elements<Range>::contiguous;
+  static_assert(contiguous,
+                "tobi: gather() takes elements in one piece: copy those of another container to a vector first, as by "
+                "std::vector<std::pair<K, V>> flat(m.begin(), m.end()) of a map; all_gather() takes a single value");
+  static_assert(!contiguous || detail::travels<T>,
+                "tobi: gather() copies elements by their bytes: give numbers, pairs of such, or plain structures; of "
+                "strings gather the lengths, and then the characters in a row");
+  if constexpr (contiguous && detail::travels<T>) {
+    detail::tobi_gather_check_root("gather", root);
+    const bool takes = rank() == root;
+    std::vector<std::uint64_t> sizes(takes ? static_cast<std::size_t>(size()) : 0);
+    detail::tobi_gather_begin(std::data(part), std::size(part) * sizeof(T), takes ? detail::of_all : detail::of_none,
+                              sizes.data(), 0);
+    std::uint64_t bytes = 0;
+    for (const std::uint64_t s : sizes) bytes += s;
+    std::vector<std::byte> all(bytes);
+    detail::tobi_gather_end(takes ? all.data() : nullptr);
+    return detail::elements_of<T>(all);
+  } else {
+    __builtin_unreachable();
+  }
 }
 template <class T>
 T runtime::broadcast(const T& value, int root) {
-  static_assert(detail::travels<T>, "tobi: what is broadcast is copied by its bytes");
-  detail::tobi_gather_check_root("broadcast", root);
-  std::vector<std::uint64_t> sizes(static_cast<std::size_t>(size()));
-  const bool brings = rank() == root;
-  detail::tobi_gather_begin(std::addressof(value), brings ? sizeof(T) : 0, root, sizes.data(), sizeof(T));
-  detail::room_for<T> got;
-  detail::tobi_gather_end(std::addressof(got.value));
-  return got.value;
+  static_assert(detail::travels<T>,
+                "tobi: broadcast() copies a value by its bytes: give a number or a plain structure; of a string or a "
+                "vector broadcast the size, and let the root write the elements to a tobi::allocate_all of that size");
+  if constexpr (detail::travels<T>) {
+    detail::tobi_gather_check_root("broadcast", root);
+    std::vector<std::uint64_t> sizes(static_cast<std::size_t>(size()));
+    const bool brings = rank() == root;
+    detail::tobi_gather_begin(std::addressof(value), brings ? sizeof(T) : 0, root, sizes.data(), sizeof(T));
+    detail::room_for<T> got;
+    detail::tobi_gather_end(std::addressof(got.value));
+    return got.value;
+  } else {
+    __builtin_unreachable();
+  }
 }
 
 }  // namespace tobi

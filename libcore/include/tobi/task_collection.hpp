@@ -97,6 +97,8 @@ class task_collection {
   using context = task_context<Task, Local>;
   /// Executes a task.
   using body = void (*)(const Task& task, const context& here);
+  /// The type of handle(), for parameters and members of what tasks capture.
+  using handle_type = collection_handle;
 
   /// Collective, outside of tobi::run. WHAT is function number 0. LOCAL is this worker's own object, and outlives the
   /// collection. Ends the job where the registered heap has no room (TOBI_HEAP_SIZE).
@@ -124,7 +126,7 @@ class task_collection {
   /// that were, and with those that threw.
   void process() { detail::tobi_collection_process(part_); }
   /// Returns what names this collection in the tasks of tobi::run.
-  [[nodiscard]] collection_handle handle() const noexcept { return collection_handle(part_); }
+  [[nodiscard]] handle_type handle() const noexcept { return handle_type(part_); }
   /// Behind process(): what the next one executes here. See collection_options::retains.
   void restore() { detail::tobi_collection_restore(part_); }
   /// Collective, outside of tobi::run, behind process(), in place of restore(): moves tasks between the workers by the

@@ -34,6 +34,7 @@
 #include <variant>
 
 #include "tobi/algorithm/policy.hpp"
+#include "tobi/detail/combining.hpp"
 
 namespace tobi {
 #ifdef TOBI_ELIDE
@@ -241,8 +242,15 @@ auto chunk_reduction_of(const execution_policy& how, const Tuple& all, std::inde
     using Map = std::decay_t<std::tuple_element_t<k + 2, Tuple>>;
     detail::check_result<R>();
     detail::check_closure<Combine>();
-    check_chunk_function<Map, std::remove_cvref_t<std::tuple_element_t<I, Tuple>>...>();
-    if constexpr (!detail::travels<R> || !detail::travels<Combine> || !detail::travels<Map> ||
+    constexpr bool travel = detail::travels<R> && detail::travels<Combine>;
+    constexpr bool combines = detail::combines<Combine, R>;
+    static_assert(
+        !travel || combines,
+        "tobi: reduce_chunks(ranges..., initial, combine, map): combine takes two values of the initial one's "
+        "type and returns one, and map, which comes last, takes a chunk");
+    if constexpr (travel && combines)
+      check_chunk_function<Map, std::remove_cvref_t<std::tuple_element_t<I, Tuple>>...>();
+    if constexpr (!travel || !combines || !detail::travels<Map> ||
                   !takes_chunks<Map, std::remove_cvref_t<std::tuple_element_t<I, Tuple>>...>) {
       return std::get<k>(all);
     } else {
@@ -298,9 +306,9 @@ void for_chunks(const First& first, const Rest&... rest) {
 }
 
 /// reduce_chunks(ranges..., initial, combine, map), or with a policy before them. MAP is the body, and returns a value
-/// of INITIAL's type for its chunk. Returns the values combined in the order of the chunks, INITIAL first. COMBINE must
-/// be associative. How values are grouped depends on the sizes, the policy, the owners and the cache's settings, and on
-/// nothing else.
+/// of INITIAL's type for its chunk. It comes behind COMBINE here, and before it in parallel_reduce(). Returns the
+/// values combined in the order of the chunks, INITIAL first. COMBINE must be associative. How values are grouped
+/// depends on the sizes, the policy, the owners and the cache's settings, and on nothing else.
 /// @code
 /// const auto x = tobi::allocate_all<double>(1000);
 /// const auto y = tobi::allocate_all<double>(1000);

@@ -17,7 +17,7 @@ inline namespace elided {
 #endif
 
 /// Calls function(element), or function(element, index) where it takes that, for each element. The element is checked
-/// out as ACCESS says: `for_each(par, a, mode::write, f)` is for elements that f makes.
+/// out as ACCESS says: `for_each(a, mode::write, f)` is for elements that f makes.
 template <class T, access Access, class F>
 void for_each(const execution_policy& how, global_span<T> a, mode::tag<Access>, const F& function) {
   using element = std::conditional_t<Access == access::read, const T, T>;
@@ -32,6 +32,11 @@ void for_each(const execution_policy& how, global_span<T> a, mode::tag<Access>, 
     }
   };
   pieces::sweep_in_tasks(how, a.size(), body, pieces::operand<Access, element>{a});
+}
+/// The same with par.
+template <class T, access Access, class F>
+void for_each(global_span<T> a, mode::tag<Access> how, const F& function) {
+  tobi::for_each(par, a, how, function);
 }
 /// The same: elements of a span of const are read, others are read and written.
 template <class T, class F>

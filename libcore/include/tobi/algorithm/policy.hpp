@@ -32,8 +32,8 @@ struct execution_policy {
   std::size_t cutoff = 0;
   /// Bytes of each range that a leaf checks out at a time. 0 means 64 KiB. More than the cache can hold is reduced.
   std::size_t checkout_bytes = 0;
-  /// Where the tasks begin: of for_each, transform, fill, iota, copy, reduce, transform_reduce, count_if, for_chunks
-  /// and reduce_chunks.
+  /// Where the tasks begin: of for_each, transform, fill, iota, copy, reduce, transform_reduce, count_if, min_element,
+  /// max_element, minmax_element, for_chunks and reduce_chunks.
   affinity where = affinity::automatic;
 };
 /// The default.
@@ -50,6 +50,12 @@ constexpr std::size_t cutoff_of(const execution_policy& how) noexcept {
   constexpr std::size_t leaf_bytes = std::size_t{1} << 14;
   if (how.cutoff != 0) return how.cutoff;
   return std::max<std::size_t>(1, leaf_bytes / std::max({sizeof(T)...}));
+}
+
+/// Elements of a leaf that is opened as a whole, at least 1.
+template <class T>
+std::size_t whole_leaf(const execution_policy& how) {
+  return std::min(cutoff_of<T>(how), std::max<std::size_t>(1, global_calls::chunk_bytes() / sizeof(T)));
 }
 
 /// leaf(begin, end) for parts of [begin, end) of at most CUTOFF indices, in tasks. A leaf is copied into each.

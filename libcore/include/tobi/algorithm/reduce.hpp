@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "tobi/algorithm/policy.hpp"
+#include "tobi/detail/combining.hpp"
 
 namespace tobi {
 #ifdef TOBI_ELIDE
@@ -62,23 +63,39 @@ R fold_all(const execution_policy& how, std::size_t size, const Map& map, const 
   return *fold_at_homes<R>(at, size, part, combine);
 }
 
+/// Whether a reduction to R of the elements T has its functions in their order.
+template <class R, class Combine, class Map, class... T>
+inline constexpr bool in_order = detail::combines<Combine, R>&& std::is_invocable_v<Map&, const T&...>;
+
+/// A whole reduction over the elements of A, and of as many of each of the OTHERS.
+template <class R, class Combine, class Map, class A, class... Others>
+R span_reduction(const execution_policy& how, const R& initial, const Combine& combine, const Map& map,
+                 global_span<A> a, global_span<Others>... others) {
+  detail::check_result<R>();
+  constexpr bool right = in_order<R, Combine, Map, A, Others...>;
+  static_assert(!detail::travels<R> || right,
+                "tobi: reduce(a, initial, combine), transform_reduce(a, initial, combine, map): combine takes two "
+                "values of the initial one's type and returns one, and map, which comes last, takes an element");
+  if constexpr (detail::travels<R> && right) {
+    (check_sizes("transform_reduce", a.size(), others.size()), ...);
+    if (a.empty()) return initial;
+    return with_one_error([&]() -> R {
+      Combine mine = combine;
+      return mine(initial, fold_all<R>(how, a.size(), map, combine, input(a), input(others)...));
+    });
+  } else {
+    __builtin_unreachable();
+  }
+}
+
 }  // namespace pieces
 
 /// Returns combine(... combine(combine(INITIAL, map(a[0])), map(a[1])) ...), grouped otherwise. R is copied by its
-/// bytes.
+/// bytes. COMBINE comes before MAP here, and behind it in parallel_reduce().
 template <class T, class R, class Combine, class Map>
 R transform_reduce(const execution_policy& how, global_span<T> a, const R& initial, const Combine& combine,
                    const Map& map) {
-  detail::check_result<R>();
-  if constexpr (detail::travels<R>) {
-    if (a.empty()) return initial;
-    return pieces::with_one_error([&]() -> R {
-      std::decay_t<Combine> mine = combine;
-      return mine(initial, pieces::fold_all<R>(how, a.size(), map, combine, pieces::input(a)));
-    });
-  } else {
-    return initial;
-  }
+  return pieces::span_reduction<R, std::decay_t<Combine>, std::decay_t<Map>>(how, initial, combine, map, a);
 }
 /// The same with par.
 template <class T, class R, class Combine, class Map>
@@ -89,17 +106,7 @@ R transform_reduce(global_span<T> a, const R& initial, const Combine& combine, c
 template <class A, class B, class R, class Combine, class Map>
 R transform_reduce(const execution_policy& how, global_span<A> a, global_span<B> b, const R& initial,
                    const Combine& combine, const Map& map) {
-  detail::check_result<R>();
-  pieces::check_sizes("transform_reduce", a.size(), b.size());
-  if constexpr (detail::travels<R>) {
-    if (a.empty()) return initial;
-    return pieces::with_one_error([&]() -> R {
-      std::decay_t<Combine> mine = combine;
-      return mine(initial, pieces::fold_all<R>(how, a.size(), map, combine, pieces::input(a), pieces::input(b)));
-    });
-  } else {
-    return initial;
-  }
+  return pieces::span_reduction<R, std::decay_t<Combine>, std::decay_t<Map>>(how, initial, combine, map, a, b);
 }
 /// The same with par.
 template <class A, class B, class R, class Combine, class Map>

@@ -66,8 +66,7 @@ void sort(const execution_policy& how, global_span<T> a, global_span<T> scratch,
   static_assert(detail::travels<T>,
                 "tobi: sort() copies bytes: the copy constructor and the destructor of its elements must be trivial");
   pieces::check_sizes("sort", a.size(), scratch.size());
-  const std::size_t fits = std::max<std::size_t>(1, global_calls::chunk_bytes() / sizeof(T));
-  const std::size_t leaf = std::min(pieces::cutoff_of<T>(how), fits);
+  const std::size_t leaf = pieces::whole_leaf<T>(how);
   pieces::with_one_error([&] { pieces::sort_in_tasks(how, leaf, a, scratch.first(a.size()), false, less); });
 }
 /// The same with par.

@@ -24,7 +24,7 @@ $(error MODE=$(MODE) is not one of release, debug, asan (with undefined behaviou
 endif
 
 # GCC 12's -Wrestrict sees overlaps in std::string's operator+ that are not there (GCC bug 105651).
-WARN     := -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unknown-warning-option -Wno-restrict
+WARN     := -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unknown-warning-option -Wno-restrict -DTOBI_HEADER_WARNINGS
 CXXFLAGS := -std=c++20 $(mode_$(MODE)) $(WARN) -fPIC -I. -Ilibcore/include -DTOBI_VERSION='"$(VERSION)"' $(EXTRA_CXXFLAGS)
 LDFLAGS  := $(mode_$(MODE)) $(EXTRA_LDFLAGS)
 comma    := ,

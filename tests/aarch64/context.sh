@@ -4,7 +4,7 @@
 # The context switch, for this machine and for AArch64 (emulated by qemu-user: a result about instructions, not about time).
 . "$(dirname "$0")/../harness.inc"
 one() {  # NAME COMPILER ARCH EMULATOR FLAGS
-  if ! $2 -std=c++20 $5 -Wall -Wextra -Werror -I"$ROOT" -I"$ROOT/libcore/include" -static -o "$folder/t" "$ROOT/tests/aarch64/context.cc" "$ROOT/arch/$3/context.S" >"$out" 2>&1; then
+  if ! $2 -std=c++20 $5 -Wall -Wextra -Werror -DTOBI_HEADER_WARNINGS -I"$ROOT" -I"$ROOT/libcore/include" -static -o "$folder/t" "$ROOT/tests/aarch64/context.cc" "$ROOT/arch/$3/context.S" >"$out" 2>&1; then
     not_ok "$1: builds"
     return
   fi
@@ -25,7 +25,7 @@ done
 # With landing pads (BTI) that the emulator asks for, and signed return addresses; first a program that has none, which must be stopped.
 ulimit -c 0
 guarded() {  # PROTECTION: $status of the context switch in pages that are guarded
-  aarch64-linux-gnu-g++ -std=c++20 -O2 -Wall -Wextra -Werror -mbranch-protection="$1" -Wl,-z,force-bti -nostartfiles -I"$ROOT" -I"$ROOT/libcore/include" -o "$folder/t" \
+  aarch64-linux-gnu-g++ -std=c++20 -O2 -Wall -Wextra -Werror -DTOBI_HEADER_WARNINGS -mbranch-protection="$1" -Wl,-z,force-bti -nostartfiles -I"$ROOT" -I"$ROOT/libcore/include" -o "$folder/t" \
     tests/aarch64/{context.cc,start.S} arch/aarch64/context.S bootstrap/signed_code.cc 2>"$err" || { status=building; return; }
   run qemu-aarch64-static -cpu max -L /usr/aarch64-linux-gnu "$folder/t"
 }

@@ -7,8 +7,8 @@ if ! command -v aarch64-linux-gnu-g++ >/dev/null || ! command -v qemu-aarch64-st
   skip "signed return addresses: needs the packages g++-aarch64-linux-gnu and qemu-user-static"; finish
 fi
 build() {  # NAME FLAGS-OF-THE-PROGRAM FLAGS-OF-TOBIUO
-  aarch64-linux-gnu-g++ -std=c++20 -O2 -Wall -Wextra -Werror -Wno-restrict "$3" -I"$ROOT" -I"$ROOT/libcore/include" -c -o "$folder/lib.o" "$ROOT/bootstrap/signed_code.cc" &&
-    aarch64-linux-gnu-g++ -std=c++20 -O2 -Wall -Wextra -Werror "$2" -I"$ROOT" -I"$ROOT/libcore/include" -static -o "$folder/$1" "$ROOT/tests/aarch64/signed.cc" "$folder/lib.o" ||
+  aarch64-linux-gnu-g++ -std=c++20 -O2 -Wall -Wextra -Werror -DTOBI_HEADER_WARNINGS -Wno-restrict "$3" -I"$ROOT" -I"$ROOT/libcore/include" -c -o "$folder/lib.o" "$ROOT/bootstrap/signed_code.cc" &&
+    aarch64-linux-gnu-g++ -std=c++20 -O2 -Wall -Wextra -Werror -DTOBI_HEADER_WARNINGS "$2" -I"$ROOT" -I"$ROOT/libcore/include" -static -o "$folder/$1" "$ROOT/tests/aarch64/signed.cc" "$folder/lib.o" ||
     { not_ok "$1 builds"; finish; }
 }
 emulated() { qemu-aarch64-static -cpu "$1" "$folder/$2" ${3:-}; }

@@ -45,7 +45,7 @@ extract() {
     END { if (inside || pending) complain("an example has no end") }' "$1"
 }
 # What all of them include is parsed once.
-flags="-std=c++20 -O0 -Wall -Wextra -Wconversion -Wshadow -Werror -Ilibcore/include -I$folder"
+flags="-std=c++20 -O0 -Wall -Wextra -Wconversion -Wshadow -Werror -DTOBI_HEADER_WARNINGS -Ilibcore/include -I$folder"
 printf '#include <%s>\n' array cstdio map tobi/tobi.hpp >"$folder/includes.hpp"
 run $CXX $flags -x c++-header "$folder/includes.hpp" -o "$folder/includes.hpp.gch"; verdict $? "the public headers compile without a warning"
 # wrong PROGRAM: what its compiler complains of, or what its jobs print in place of what it says.

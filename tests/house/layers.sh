@@ -76,6 +76,12 @@ vendor 'elfutils/' libcore/job/dwarf.cc
 
 standard='algorithm|array|bit|chrono|concepts|cstddef|cstdint|cstdlib|cstring|ctime|cxxabi.h|exception|functional|iterator|limits|memory|optional|span|stdexcept|string|string_view|tuple|type_traits|typeinfo|utility|variant|vector'
 nothing 'public headers include only the standard library' "$(sources libcore/include | xargs grep -nE '^#include <' | grep -vE "#include <($standard)>")"
+# seen: of the public headers on standard input, those whose warnings users see. The lines below are behind `#pragma once`.
+unseen=$'#pragma once\n#ifndef TOBI_HEADER_WARNINGS\n#pragma GCC system_header\n#endif\n'
+seen() { while IFS= read -r header; do grep -A 3 -x '#pragma once' "$header" | cmp -s - <(printf %s "$unseen") || echo "$header"; done; }
+printf '// x\n%s\nint x;\n' "$unseen" >"$folder/unseen.hpp"; printf '#pragma once\n\nint x;\n' >"$folder/seen.hpp"
+equal 'a public header whose warnings users see is noticed' "$(printf '%s\n' "$folder"/{un,}seen.hpp | seen)" "$folder/seen.hpp"
+nothing 'users see no warning of a public header' "$(sources libcore/include | seen; sources libcore/include | grep -q . || echo 'no header at all')"
 # foreign: streams of the library that read or write in whatever locale the program has.
 foreign() { grep -nE 'std::[io]?(string|f)stream|f?printf\(.*%[0-9.*]*[fge]' "$@" /dev/null | grep -v '^libcore/base/plain_text.hpp:\|^alloc/tsd_by_offset.cc:\|/raw_lane\|:[0-9]*: *//'; }
 printf 'std::istringstream in(text);\n' >"$folder/planted.cc"

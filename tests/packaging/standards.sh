@@ -44,10 +44,10 @@ compilers=$CXX
 if ! in_soak; then :; elif command -v clang++ >/dev/null; then compilers="$CXX clang++"; else skip "clang++: not installed"; fi
 for compiler in $compilers; do
   for standard in c++20 ${SOAK:+gnu++20 c++2b} gnu++2b; do
-    $compiler -std=$standard -O2 -Wall -Wextra -Wconversion -Wshadow -Werror "$folder/program.cc" -o "$folder/program" $(pkg-config --cflags --libs tobi) -Wl,-rpath,"$prefix/lib" >"$out" 2>&1 &&
+    $compiler -std=$standard -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -DTOBI_HEADER_WARNINGS "$folder/program.cc" -o "$folder/program" $(pkg-config --cflags --libs tobi) -Wl,-rpath,"$prefix/lib" >"$out" 2>&1 &&
       [ ! -s "$out" ] && TOBI_WORKERS=2 limited "$folder/program" >>"$out" 2>&1
     verdict $? "$compiler -std=$standard compiles without a word, and runs"
-    $compiler -std=$standard -DTOBI_ELIDE -O1 -Wall -Wextra -Wconversion -Wshadow -Werror -fsyntax-only $(pkg-config --cflags tobi) "$folder/program.cc" >"$out" 2>&1 && [ ! -s "$out" ]
+    $compiler -std=$standard -DTOBI_ELIDE -O1 -Wall -Wextra -Wconversion -Wshadow -Werror -DTOBI_HEADER_WARNINGS -fsyntax-only $(pkg-config --cflags tobi) "$folder/program.cc" >"$out" 2>&1 && [ ! -s "$out" ]
     verdict $? "$compiler -std=$standard, the serial elision: compiles without a word"
   done
 done

@@ -13,7 +13,7 @@ namespace {
 struct odd {
   char tag;
   short count;
-  bool operator<(const odd& other) const { return count < other.count; }
+  bool operator<(const odd& other) const noexcept { return count < other.count; }
 };
 struct big {
   std::array<double, 40> values;

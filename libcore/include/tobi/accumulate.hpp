@@ -32,6 +32,9 @@
 // with one sentence: memory that is not global or was freed, a number that is not aligned, a checkout that is held
 // there.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <cstddef>
 #include <limits>

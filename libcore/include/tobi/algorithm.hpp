@@ -2,6 +2,9 @@
 // Algorithms on ranges of global memory. Each takes an execution_policy first, or uses `par`, and chunks its checkouts
 // by itself; the headers of algorithm/ say what each costs.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include "tobi/algorithm/chunks.hpp"
 #include "tobi/algorithm/find.hpp"

@@ -6,6 +6,9 @@
 // Reads and updates need no order. A number only falls (shared_min) or only grows (shared_max), and so does each copy.
 // So a task that has seen a value finds no worse one on the same worker afterwards.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <cstdint>
 #include <ctime>

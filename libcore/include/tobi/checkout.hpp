@@ -15,6 +15,9 @@
 // freed, more than the cache holds, a checkin that matches no checkout, a checkout held across a fork or a join that
 // moves the task.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <cstddef>
 #include <cstdint>

@@ -2,6 +2,9 @@
 // The serial elision: the same names without the runtime, for programs compiled with TOBI_ELIDE. It is in an inline
 // namespace of its own, so that both can be linked into one binary.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <concepts>
 #include <type_traits>

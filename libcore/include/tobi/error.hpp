@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a task's failure reaches the task that joins it.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <stdexcept>
 #include <string>

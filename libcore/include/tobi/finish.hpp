@@ -5,6 +5,9 @@
 // An async is forked like a spawn: it runs at once, and what follows can be taken by another worker. The finish counts
 // the continuations that were taken, and nothing as long as none is.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <cstdint>
 #include <stdexcept>

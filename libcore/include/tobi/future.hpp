@@ -14,6 +14,9 @@
 // A mistake ends the job with one sentence: a future that is joined more often than its maker said, one that is set
 // twice, and, once nothing else can run, one that a task waits for and that nobody sets.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <cstdint>
 #include <type_traits>

@@ -15,6 +15,9 @@
 // Nothing here migrates the caller. Vectors that stay in global memory, where tasks fill and read them, are elements of
 // a global_vector: global_vector.hpp.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocation of global memory (SC'23, section 4.2). The memory is not initialized.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <cstddef>
 

@@ -6,6 +6,9 @@
 // its checkin (checkout.hpp). A single element may be read and written as *p, p[i] and span[i] too (global_ref.hpp),
 // each time by a checkout of its own.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <cstddef>
 #include <iterator>

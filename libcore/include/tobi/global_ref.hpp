@@ -15,6 +15,9 @@
 // As with std::vector<bool>, `auto x = *p` is another reference, while `long x = *p` and `auto x = load(p)` are values.
 // Data races and errors are those of load() and store(). None migrates the caller.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <cstddef>
 #include <type_traits>

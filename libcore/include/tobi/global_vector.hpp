@@ -7,6 +7,9 @@
 // accessed through a checkout like every element. Its destructor may run on any worker. A task's closure does not
 // capture it by value, and captures span() instead.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <cstddef>
 #include <memory>

@@ -2,6 +2,9 @@
 // Input that every worker has: a file that each of them maps for itself, for tasks to read where they run. Nothing is
 // copied and nothing goes over the network but what the file system does.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <algorithm>
 #include <cstddef>

@@ -3,6 +3,9 @@
 // may migrate the caller. What a function throws leaves the pattern as task_error, wherever it was thrown, when all
 // tasks of the pattern have ended. With TOBI_ELIDE the patterns run serially.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <concepts>
 #include <cstddef>

@@ -5,6 +5,9 @@
 // A task that forks or joins may go on at another worker, with another object. So a reference is used up to the next
 // spawn or join, and got anew behind it.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <cstdint>
 #include <memory>

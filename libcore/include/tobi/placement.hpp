@@ -14,6 +14,9 @@
 // All of this is about speed: where a task runs never changes what it computes. A task stays where it is while an
 // exception is under way, and with TOBI_SCHED=child_full and child_rtc, whose tasks do not move.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <algorithm>
 #include <cstddef>

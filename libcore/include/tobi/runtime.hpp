@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Start and end of a job, and the way from SPMD code into fork-join code.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <concepts>
 #include <cstddef>
@@ -128,10 +131,11 @@ class runtime {
 
 namespace detail {
 
-extern "C" {
 /// For the bytes that are taken: those of all workers, of none, or of one rank.
 inline constexpr int of_all = -1;
 inline constexpr int of_none = -2;
+
+extern "C" {
 /// Collective: brings BYTES at MINE. SIZES gets the sizes of what OF names, by rank. EACH: what each must have; 0: any.
 void tobi_gather_begin(const void* mine, std::uint64_t bytes, int of, std::uint64_t* sizes, std::uint64_t each);
 /// Collective, behind it: copies what OF has named to INTO, in the order of the ranks; null: nothing.

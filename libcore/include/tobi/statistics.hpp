@@ -3,6 +3,9 @@
 // TOBI_STATS=1, because the fork path has no counter. All else is always counted. Clocks are read at steals and at
 // outstanding joins only.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <array>
 #include <cstddef>

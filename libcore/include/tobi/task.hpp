@@ -10,6 +10,9 @@
 // An exception is memory of its process. A task that spawns or joins in a catch clause, or in a destructor while an
 // exception is under way, stays in its process meanwhile. What it forks there is not stolen.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <concepts>
 #include <cstdint>

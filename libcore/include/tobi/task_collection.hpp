@@ -16,6 +16,9 @@
 // rebalance() in place of restore() moves tasks, by the time that each has taken, so that all workers begin the next
 // process() with about the same load (persistence-based load balancing).
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <array>
 #include <cstddef>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any number of children that are waited for together, as oneTBB's task_group has them.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <cstdint>
 #include <type_traits>

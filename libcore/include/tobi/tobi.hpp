@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything of Tobiuo that a program includes.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include "tobi/detail/standard.hpp"
 

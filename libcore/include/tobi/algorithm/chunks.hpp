@@ -21,6 +21,9 @@
 // is a std::length_error. A range that is written and overlaps another one is a std::invalid_argument. An index of each
 // range, with its halo, must fit into the cache.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <algorithm>
 #include <cstddef>

@@ -4,6 +4,9 @@
 // depth and a leaf. Within a part a leaf stops at its own first match. Leaves after it do not know of that. Ranges are
 // read. May migrate the caller, which holds no checkout. Predicates do not fork. What one throws leaves as task_error.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <cstddef>
 #include <type_traits>

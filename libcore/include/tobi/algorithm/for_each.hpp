@@ -4,6 +4,9 @@
 // value. They run while their elements are checked out, so they neither fork nor join, but may check out more. What one
 // throws leaves the algorithm as task_error.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <concepts>
 #include <cstddef>

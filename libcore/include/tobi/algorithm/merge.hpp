@@ -6,6 +6,9 @@
 // std::length_error is thrown. May migrate the caller, which holds no checkout. The comparison does not fork. What it
 // throws leaves as task_error.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <algorithm>
 #include <cstddef>

@@ -3,6 +3,9 @@
 // read once, and its elements are copied by their bytes. Each may migrate the caller, which holds no checkout. The
 // comparison does not fork. What it throws leaves as task_error.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <algorithm>
 #include <cstddef>

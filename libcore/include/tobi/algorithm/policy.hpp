@@ -6,6 +6,9 @@
 // ends where the addresses reach a multiple of global_calls::chunk_bytes(), so it never takes more of the cache than
 // that. No checkout is held across a fork or a join.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <algorithm>
 #include <cstddef>

@@ -5,6 +5,9 @@
 // else.) Ranges are read. Each may migrate the caller, which holds no checkout. Functions do not fork. What one throws
 // leaves as task_error.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <cstddef>
 #include <cstdint>

@@ -7,6 +7,9 @@
 // that runs the caller. May migrate the caller, which holds no checkout. The operation does not fork. What it throws
 // leaves as task_error.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <cstddef>
 #include <functional>

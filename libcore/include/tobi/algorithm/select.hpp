@@ -6,6 +6,9 @@
 // caller, and copy back. May migrate the caller, which holds no checkout. Predicates do not fork. What one throws
 // leaves as task_error, and the elements are what they were.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <algorithm>
 #include <cstddef>

@@ -4,6 +4,9 @@
 // chunks. A leaf is opened as a whole, so its size is at most what the cache surely holds, whatever the cutoff. May
 // migrate the caller, which holds no checkout. The comparison does not fork. What it throws leaves as task_error.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What makes one value of two. Not for users.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <array>
 #include <cstddef>

@@ -2,6 +2,9 @@
 // The seam between the templates of the global memory and the runtime: not for users. With TOBI_ELIDE global memory is
 // the process's own, and a checkout is nothing.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <cstddef>
 #include <cstdint>

@@ -11,6 +11,9 @@
 // Only the forks depend on what was measured. The tree by which results are combined depends on the number of indices
 // alone, so a sum of floating-point numbers is the same in every run, on any number of workers.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <algorithm>
 #include <chrono>

@@ -2,6 +2,9 @@
 // What a program's function throws leaves an algorithm as task_error, wherever it was thrown: in a task that was forked
 // or in the caller. Not for users.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include "tobi/detail/standard.hpp"
 #include "tobi/error.hpp"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What spawn(function, arguments...) makes: the task, or one sentence about what cannot be spawned. Not for users.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <functional>
 #include <tuple>

@@ -2,6 +2,9 @@
 // The language that every header of Tobiuo is written in. What every header includes includes this one, so that the
 // first line that a compiler says is the sentence below.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #if __cplusplus < 202002L
 #error "tobi: Tobiuo needs C++20 or later: compile with -std=c++20, -std=c++23 or their gnu++ forms."

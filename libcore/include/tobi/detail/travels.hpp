@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which values may go from process to process.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <type_traits>
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The seam between the templates of global updates and the runtime: not for users.
 #pragma once
+#ifndef TOBI_HEADER_WARNINGS
+#pragma GCC system_header
+#endif
 
 #include <concepts>
 #include <cstddef>

@@ -17,13 +17,12 @@ struct capabilities {
   bool fetch_add = false;     // op_kind::fetch_add
   bool compare_swap = false;  // op_kind::compare_swap
   amo_scope scope = amo_scope::none;
-  bool passive_rma = false;           // puts and gets complete although the target never polls
-  bool passive_amo = false;           // atomics do
-  // This process's own calls execute the atomics of others on its memory, and nothing does between two of its calls: so
-  // what its CPU does there excludes them, whatever the scope.
-  bool amo_in_calls = false;
-  bool needs_progress = false;        // what was posted moves only in progress(), flush() and post() of its initiator
-  bool maps_peers = false;            // map() can return a pointer
+  bool passive_rma = false;     // puts and gets complete although the target never polls
+  bool passive_amo = false;     // atomics do
+  bool amo_in_calls = false;    // atomics of others are executed inside of the target's own calls, by nobody else: what
+                                // its CPU does between two calls excludes them, whatever the scope
+  bool needs_progress = false;  // what was posted moves only in progress(), flush() and post() of its initiator
+  bool maps_peers = false;      // map() can return a pointer
   bool registers_any_memory = false;  // any memory can be registered, not only memory with a descriptor
   bool ordered_gets = false;          // a get of a chain reads behind the gets before it; else perhaps before them
   bool has_wait_fd = false;           // wait_fd() returns a descriptor to sleep on

@@ -52,8 +52,8 @@ class fabric {
   [[nodiscard]] bool is_local(location where) const noexcept { return where.rank() == rank_; }
   /// Whether CPU atomics and the transport's exclude each other. Else a word is changed by one kind alone.
   [[nodiscard]] bool host_atomics() const noexcept { return host_atomics_; }
-  /// Whether the CPU's exclude those of others on the heap region of RANK, where that is mapped: with amo_in_calls those
-  /// on this worker's own are executed inside of its calls, so by nobody meanwhile.
+  /// Whether the CPU's exclude those of others on RANK's heap region, where that is mapped. With amo_in_calls those
+  /// on this worker's own are executed inside of its calls, so nobody executes one meanwhile.
   [[nodiscard]] bool cpu_atomics(int rank) const noexcept {
     return host_atomics_ || (rank == rank_ && transport_.caps().amo_in_calls);
   }

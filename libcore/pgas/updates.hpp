@@ -20,8 +20,9 @@
 //     what they were, next to other bytes: it forgets that when they are sent.
 //
 // Why not a letter for everything, which needs no lock: a fabric with RMA of its own would have it wait for the
-// target's processor, and a letter takes three round trips. Why not a loop of compare-and-swap per number: a fabric executes one atomic at a time, where a put brings a thousand numbers. A single
-// number costs the same in both ways: a get behind the lock in one chain, and a put before it is given up in another.
+// target's processor, and a letter takes three round trips. Why not a loop of compare-and-swap per number: a fabric
+// executes one atomic at a time, where a put brings a thousand numbers. A single number costs the same in both ways: a
+// get behind the lock in one chain, and a put before it is given up in another.
 #pragma once
 
 #include <cstddef>
@@ -95,7 +96,7 @@ class updates {
   /// Adds BYTES of numbers at FROM to those at AT of the view, which exist. What was added to few of them on other
   /// workers may wait for send().
   void add(std::uint64_t at, const std::byte* from, std::size_t bytes, number_kind number);
-  /// Adds value i to the number PLACES[i] from AT on, which exists. What was added on other workers may wait for send().
+  /// Adds value i to the number PLACES[i] from AT on, which exists. What was added on others may wait for send().
   void add_at(std::uint64_t at, const std::size_t* places, const std::byte* values, std::size_t count,
               number_kind number);
   /// Whether there is something to send, of numbers that are not of the kind OTHER.

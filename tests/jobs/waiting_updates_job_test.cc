@@ -194,7 +194,7 @@ TEST_P(waiting_updates, of_objects_of_tasks_are_there_before_their_free) {
 template <class T>
 int many(std::uint64_t seed) {
   const auto all = zeros<T>();
-  constexpr int tasks = 16, each = 3000;
+  constexpr int tasks = 16, each = 700;
   tobi::run([=] {
     tobi::parallel_for(0, tasks, 1, [=](int k) {
       tobi::base::rng random(seed + static_cast<std::uint64_t>(k));

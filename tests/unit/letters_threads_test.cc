@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lane: cores, 1 s
+// lane: computes, 1 s
 // Letters (libcore/pgas/letters.hpp) under real concurrency: each rank is a thread of one process, writes letters to all
 // others and executes its own, while it also updates numbers under their locks and by atomics, as tasks with few
 // numbers do. No addition is lost, of any kind of number.

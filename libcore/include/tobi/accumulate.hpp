@@ -13,7 +13,8 @@
 // other nodes is kept by the worker and sent with more of it: at the latest when a join or barrier needs it, or this
 // worker looks, and after some 1 ms where the worker idles or checks in. So a signal to a task that is not ordered is a
 // fetch_add, or a stop_flag. The caller's cache keeps nothing of what it has updated: what it had written there goes
-// home before, and its next checkout fetches. A checkout of the same bytes that this worker holds meanwhile is an error.
+// home before, and its next checkout fetches. A checkout of the same bytes that this worker holds meanwhile is an
+// error.
 //
 // Numbers are float, double, and integers of 32 and 64 bits, which wrap around. They are aligned to their size.
 //

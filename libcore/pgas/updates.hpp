@@ -16,8 +16,8 @@
 //     by U1 and U2.
 //
 // U6. What is added to few numbers of others waits, and goes on its way with what is added later: at a release, when
-//     this worker itself asks for one of them, when there is much of it, or after a while. Meanwhile the cache may fetch
-//     what they were, next to other bytes: it forgets that when they are sent.
+//     this worker itself asks for one of them, when there is much of it, or after a while. Meanwhile the cache may
+//     fetch what they were, next to other bytes: it forgets that when they are sent.
 //
 // Why not a letter for everything, which needs no lock: a fabric with RMA of its own would have it wait for the
 // target's processor, and a letter takes three round trips. Why not a loop of compare-and-swap per number: a fabric

@@ -52,8 +52,8 @@ struct progress_claims {
 
 /// Whether it is this process's own calls of the provider NAME that execute the atomics of others here. The utility
 /// providers rxm and rxd send atomics as messages, and execute them where their queue is read: by a thread where they
-/// move by themselves, or are told to by FI_OFI_RXM_DATA_AUTO_PROGRESS, else by the thread that calls. What moves when it is polled
-/// may still have its atomics in a device, so no other provider is taken to be like these.
+/// move by themselves, or are told to by FI_OFI_RXM_DATA_AUTO_PROGRESS, else by the thread that calls. What moves when
+/// it is polled may still have its atomics in a device, so no other provider is taken to be like these.
 [[nodiscard]] inline bool executes_in_calls(const progress_facts& f, std::string_view name) noexcept {
   const bool is_utility = name.find("ofi_rxm") != name.npos || name.find("ofi_rxd") != name.npos;
   return is_utility && !f.says_automatic && !f.thread && !(f.measured && f.amo_passive) &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lane: sleeps, 8 s
+// lane: sleeps, 13 s
 // Updates that wait to be sent with others (libcore/pgas/updates.hpp, U6): whoever is ordered behind an update finds it,
 // on whatever way it looks, and nothing else shows that it waited.
 #include <gtest/gtest.h>

@@ -39,10 +39,10 @@ void wait_for(int step) {
 int rank() { return tobi::sched::this_worker().net().rank(); }
 std::uint64_t trips() { return tobi::sched::this_worker().net().round_trips(); }
 std::uint64_t marked = 0;  // of this process
-// An entry that was shown is taken back by an atomic, which goes to the own device where its atomics exclude no others.
+// An entry that was shown is taken back by an atomic, which goes to the own device where the CPU's exclude no others.
 std::uint64_t own_atomics() {
   auto& me = tobi::sched::this_worker();
-  return me.net().transport().caps().scope == tobi::transports::amo_scope::host ? 0 : me.counted().taken_back;
+  return me.net().cpu_atomics(rank()) ? 0 : me.counted().taken_back;
 }
 std::uint64_t own_atomics_marked = 0;
 void mark() {

@@ -86,8 +86,9 @@ void global::start(const alloc::segment& memory, alloc::heap& heap, net::fabric&
   parts.give_back = [&heap](void* at) { heap.deallocate(at); };
   parts.epoch = &words.epoch;
   parts.locks = &words.locks;
-  // Where the fabric's own devices execute atomics a target that computes would be slower than they are.
-  const bool by_targets = tasks::poller::must_poll(caps) && net.size() > 1 && net.cpu_atomics(net.rank());
+  // Where targets need not poll, one that computes would be slower than its fabric is.
+  const bool targets_poll = !caps.passive_rma || !caps.passive_amo;
+  const bool by_targets = targets_poll && net.size() > 1 && net.cpu_atomics(net.rank());
   parts.letters = by_targets ? &words.letters : nullptr;
   parts.letter_bell = window.bells.place(deque::bell::letters);
   parts.release_bell = window.bells.place(deque::bell::release);

@@ -335,8 +335,10 @@ void job::wait_in_assembly(unsigned spins, const awaited& what) {
   constexpr std::uint64_t longest_nap_ns = 5'000'000;
   if (!serves_then_sleeps(spins)) return;
   const std::uint64_t ns = transport_->wait_fd() < 0 ? shortest_nap_ns() : growing_nap_ns(spins, longest_nap_ns);
+  // Others' wishes may have come in by the question whether it may sleep, too.
+  const pgas::memory& memory = *global_->memory();
   sched::this_worker().asleep().sleep(*transport_, ns,
-                                      [this, &what] { return what.is_there() || global_->memory()->asked(); });
+                                      [&] { return what.is_there() || (memory.used && memory.asked()); });
 }
 
 std::uint64_t job::growing_nap_ns(unsigned spins, std::uint64_t longest_ns) const noexcept {

@@ -43,13 +43,12 @@ void letter_reader::serve() noexcept {
     at_ = 0;
     const net::location receipt(one.receipt);
     ++executed_;
-    const bool more = has_come() && parts_.box->letters[executed_ % letter_box::places].receipt == receipt.word;
     // Release: the letter was read, and the numbers are as it says, before anybody knows.
     std::atomic_ref(box.executed).store(executed_, std::memory_order_release);
-    if (more) continue;
+    if (!receipt) continue;
     std::atomic_thread_fence(std::memory_order_seq_cst);
     const op tell =
-        op::put(parts_.net->heap(receipt.rank()), receipt.offset(), &executed_, sizeof executed_);  // inline_max is 64
+        op::put(parts_.net->heap(receipt.rank()), receipt.offset(), &executed_, sizeof executed_);  // in inline_max
     parts_.net->post(receipt.rank(), {&tell, 1});
   }
   if (std::atomic_ref(box.drawn).load(std::memory_order_relaxed) != executed_) {
@@ -152,7 +151,7 @@ letter& letter_writer::open(int rank, number_kind kind) {
   }
   if (written_ == at_once) finish();
   if (posts_.empty() || posts_.back().rank != rank) {
-    staging_->receipts[written_] = 0;
+    staging_->receipts[written_] = 0;  // no put of it is on its way: it was waited for
     posts_.push_back({rank, written_, 0, 0});
   }
   post& to = posts_.back();
@@ -160,12 +159,15 @@ letter& letter_writer::open(int rank, number_kind kind) {
   letter& fresh = staging_->letters[written_++];
   fresh.kind = static_cast<std::uint32_t>(kind);
   fresh.words = 0;
-  fresh.receipt = parts_.net->here(&staging_->receipts[to.first]).word;
+  fresh.receipt = 0;
   return fresh;
 }
 
 void letter_writer::finish() {
   if (written_ == 0) return;
+  for (const post& p : posts_) {
+    staging_->letters[p.first + p.count - 1].receipt = parts_.net->here(&staging_->receipts[p.first]).word;
+  }
   draw_tickets();
   for (unsigned spins = 0; !posts_.empty();) {
     const bool moved = deliver();

@@ -8,8 +8,8 @@
 //   2. reads `executed` again until T < executed + places,
 //   3. puts the letter into place T % places and, behind it, T + 1 into `came` of that place, and rings the bell,
 //   4. waits until T + 1 of its last letter is in its receipt.
-// The owner executes letter after letter in the order of tickets, counts `executed` up, and puts the receipt behind the
-// last one of a sender that lies there.
+// The owner executes letter after letter in the order of tickets, counts `executed` up, and puts the receipt where a
+// letter names one: the last of those that a sender sends together. So one put of it is on its way at a time.
 //
 // Invariants (tests/models/letters.pml):
 //   L1. A place has one writer at a time: that of ticket T, from executed > T - places to executed > T.
@@ -40,7 +40,7 @@ struct letter {
   static constexpr std::size_t most_words = 1022;  // 8 KiB with what comes before
   std::uint32_t kind;                              // of the numbers
   std::uint32_t words;                             // of TEXT
-  std::uint64_t receipt;                           // the sender's, a location
+  std::uint64_t receipt;                           // a location; 0: a later one of the same sender names it
   // Runs of numbers next to each other: {numbers:20, offset in the owner's region:44}, and what is added to each. A run
   // of numbers that are changed under locks lies in one lot.
   std::uint64_t text[most_words];

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint8_t rung = 1;
 // At some 10 ns per checkin, a thief waits for less than a microsecond.
 constexpr unsigned checkins_between_polls = 64;
-// Some ten round trips over a slow fabric. A worker that is idle or makes checkins keeps an update no longer.
+// Some ten round trips over a slow fabric. A worker that makes checkins, or is idle and awake, keeps an update no longer.
 constexpr std::uint64_t longest_wait_ns = 1'000'000;
 
 // A ticket is {rank:20, epoch:44}; epochs begin at 1, so it is never 0.
@@ -321,7 +321,10 @@ void memory::serve_slowly() noexcept {
   if (until_poll_ == 0) {
     until_poll_ = checkins_between_polls;
     if (parts_.must_poll) parts_.caching.net->net().transport().progress();
-    if (updates_wait() && arch::now_ns() - waiting_since_ns_ > longest_wait_ns) send_updates();
+    if (updates_wait() && arch::now_ns() - waiting_since_ns_ > longest_wait_ns) {
+      const entered now(*this, global_phase::lazy_release);
+      send_updates();
+    }
   }
   if (up(parts_.letter_bell) != 0 && reader_ != nullptr) reader_->serve();
   if (up(parts_.release_bell) == 0) return;

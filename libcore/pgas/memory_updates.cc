@@ -56,24 +56,20 @@ updates& memory::at_homes() {
   return *updates_;
 }
 
-// They wait only where what is written waits, too.
+// They wait only where what is written waits, too. While they do, a checkout looks whether it is of such numbers.
 void memory::updates_were_made() {
-  if (!updates_wait()) return;
   const base::cache_policy policy = parts_.caching.policy;
   const bool may_wait = policy == base::cache_policy::write_back || policy == base::cache_policy::write_back_lazy;
-  if (!may_wait || watch_ != nullptr) {
-    send_updates();
-  } else if (waiting_since_ns_ == 0) {
-    waiting_since_ns_ = arch::now_ns();
-    plain_ = false;
-  }
+  if (updates_wait() && (!may_wait || watch_ != nullptr)) updates_->send();
+  const bool wait = updates_wait();
+  if (!wait || waiting_since_ns_ == 0) waiting_since_ns_ = wait ? arch::now_ns() : 0;
+  plain_ = !wait && clock_ == nullptr && watch_ == nullptr;
 }
 
 void memory::send_updates() {
   if (!updates_wait()) return;
   updates_->send();
-  waiting_since_ns_ = 0;
-  plain_ = clock_ == nullptr && watch_ == nullptr;
+  updates_were_made();
 }
 
 void memory::send_updates_among(std::uintptr_t at, std::size_t bytes) {

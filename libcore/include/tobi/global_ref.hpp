@@ -165,18 +165,20 @@ class global_ref {
   global_ptr<T> at_;
 };
 
-// Functions that take an address, called with an element. They do not compile, and say what to write.
+/// A function that takes an address, called with an element: it does not compile, and says what to write.
 template <class T>
 T load(global_ref<T> element) {
   static_assert(pieces::is_address<T>,
                 "tobi: a[i] is the element, and &a[i] its address: write a[i] in place of load(a[i])");
   return element.get();
 }
+/// The same.
 template <class T>
 void store(global_ref<T>, const std::type_identity_t<T>&) {
   static_assert(pieces::is_address<T>,
                 "tobi: a[i] is the element, and &a[i] its address: write a[i] = x in place of store(a[i], x)");
 }
+/// The same.
 template <class T, access How>
 checked_out<T, How> checkout(global_ref<T> element, std::size_t count, mode::tag<How> how) {
   static_assert(pieces::is_address<T>,

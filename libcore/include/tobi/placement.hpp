@@ -150,7 +150,9 @@ class segments_of {
     const segments_of* of_ = nullptr;
     std::size_t at_ = 0;
   };
+  /// The first segment.
   [[nodiscard]] iterator begin() const noexcept { return {this, 0}; }
+  /// Behind the last one.
   [[nodiscard]] iterator end() const noexcept { return {this, size()}; }
 
  private:

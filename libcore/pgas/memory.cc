@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint8_t rung = 1;
 // At some 10 ns per checkin, a thief waits for less than a microsecond.
 constexpr unsigned checkins_between_polls = 64;
-// Some ten round trips over a slow fabric. A worker that makes checkins, or is idle and awake, keeps an update no longer.
+// Some ten round trips over a slow fabric. A worker that makes checkins, or is idle and awake, keeps updates no longer.
 constexpr std::uint64_t longest_wait_ns = 1'000'000;
 
 // A ticket is {rank:20, epoch:44}; epochs begin at 1, so it is never 0.

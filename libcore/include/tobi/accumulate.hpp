@@ -11,10 +11,10 @@
 // Others see an update behind the next join or barrier that orders them, as they see what was written. An update orders
 // nothing else. What fetch_add and its like change is changed when they return. What is accumulated into few numbers of
 // other nodes is kept by the worker and sent with more of it: at the latest when a join or barrier needs it, or this
-// worker looks, and after some milliseconds where the worker idles or checks in. So a signal to a task that is not ordered is a
-// fetch_add, or a stop_flag. The caller's cache keeps nothing of what it has updated: what it had written there goes
-// home before, and its next checkout fetches. A checkout of the same bytes that this worker holds meanwhile is an
-// error.
+// worker looks, and after some milliseconds where the worker idles or checks in. So a signal to a task that is not
+// ordered is a fetch_add, or a stop_flag. The caller's cache keeps nothing of what it has updated: what it had written
+// there goes home before, and its next checkout fetches. A checkout of the same bytes that this worker holds meanwhile
+// is an error.
 //
 // Numbers are float, double, and integers of 32 and 64 bits, which wrap around. They are aligned to their size.
 //
@@ -25,7 +25,7 @@
 //   32 or more others in a row    a lock, a get and a put per 16 KiB: two round trips, where chains work, for 16 pieces
 //   scattered others              sorted first; those of 16 KiB need one lock and one get, and a put each
 //   8 or more of one worker,      one message for up to 511 of them, which that worker executes: four round trips for
-//   where targets must poll       up to 8 messages. Most providers over sockets are so, and MPI (tobi-info: passive_amo)
+//   where targets must poll       up to 8 messages. MPI is so, and libfabric over sockets (tobi-info: passive_amo)
 //
 // Numbers that wait are sorted, too, and what goes to one number goes there once.
 //

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "libcore/job/dwarf.hpp"
+#include "libcore/pgas/watch.hpp"
 
 namespace tobi::job {
 
@@ -77,7 +78,20 @@ void ask_debug_info(const debug_question& about, debug_names& into) noexcept {
 }
 #else
 void ask_debug_info(const debug_question&, debug_names& into) noexcept { into = {}; }
+namespace {
+std::vector<std::string> read_lines(std::span<const std::uintptr_t> calls) {
+  return std::vector<std::string>(calls.size());
+}
+}  // namespace
 #endif
+
+std::vector<std::string> lines_of(std::span<const std::uintptr_t> calls) {
+  std::vector<std::string> lines = read_lines(calls);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].empty()) lines[i] = pgas::name_of_place(calls[i]);
+  }
+  return lines;
+}
 
 void add_closure(const debug_question& asked, const debug_names& names, base::text_line& to) noexcept {
   to << "the closure of a task";

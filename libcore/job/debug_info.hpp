@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "libcore/base/text_line.hpp"
 #include "libcore/task/closure_watch.hpp"
@@ -43,5 +45,9 @@ struct debug_question {
 void ask_debug_info(const debug_question& about, debug_names& into) noexcept;
 /// "the closure of a task, made at PLACE, holds a pointer to it at byte N as NAME", of what was ASKED about.
 void add_closure(const debug_question& asked, const debug_names& names, base::text_line& to) noexcept;
+
+/// What a user is told of the places behind CALLS of the library: "prog.cc:7", or what addr2line(1) wants. Not for a
+/// handler.
+std::vector<std::string> lines_of(std::span<const std::uintptr_t> calls);
 
 }  // namespace tobi::job

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "libcore/base/shared_library.hpp"
 
@@ -26,6 +27,7 @@ constexpr unsigned frame_pointer_register = 29, stack_pointer_register = 31;
 // The functions of libdw that are called here, under their names without the prefix.
 struct libdw {
   decltype(&::dwfl_begin) begin;
+  decltype(&::dwfl_end) end;
   decltype(&::dwfl_linux_proc_report) proc_report;
   decltype(&::dwfl_report_end) report_end;
   decltype(&::dwfl_linux_proc_find_elf) find_elf;
@@ -46,10 +48,16 @@ struct libdw {
   decltype(&::dwarf_peel_type) peel_type;
   decltype(&::dwarf_aggregate_size) aggregate_size;
   decltype(&::dwarf_getlocation_addr) getlocation_addr;
+  decltype(&::dwarf_getsrc_die) getsrc_die;
+  decltype(&::dwarf_linesrc) linesrc;
+  decltype(&::dwarf_lineno) lineno;
+  decltype(&::dwarf_getsrcfiles) getsrcfiles;
+  decltype(&::dwarf_filesrc) filesrc;
 
   [[nodiscard]] bool open() {
     return base::shared_library("libdw.so.1")
                .resolve({{"dwfl_begin", begin},
+                         {"dwfl_end", end},
                          {"dwfl_linux_proc_report", proc_report},
                          {"dwfl_report_end", report_end},
                          {"dwfl_linux_proc_find_elf", find_elf},
@@ -69,7 +77,12 @@ struct libdw {
                          {"dwarf_decl_line", decl_line},
                          {"dwarf_peel_type", peel_type},
                          {"dwarf_aggregate_size", aggregate_size},
-                         {"dwarf_getlocation_addr", getlocation_addr}}) == nullptr;
+                         {"dwarf_getlocation_addr", getlocation_addr},
+                         {"dwarf_getsrc_die", getsrc_die},
+                         {"dwarf_linesrc", linesrc},
+                         {"dwarf_lineno", lineno},
+                         {"dwarf_getsrcfiles", getsrcfiles},
+                         {"dwarf_filesrc", filesrc}}) == nullptr;
   }
 };
 
@@ -117,6 +130,28 @@ class entity {
     if (file == nullptr || lib_->decl_line(&die_, &line) != 0) return "";
     return std::string(file) + ":" + std::to_string(line);
   }
+  /// Of a unit: the line that the code at AT comes from.
+  [[nodiscard]] std::string line_at(Dwarf_Addr at) {
+    Dwarf_Line* const line = lib_->getsrc_die(&die_, at);
+    const char* file = line == nullptr ? nullptr : lib_->linesrc(line, nullptr, nullptr);
+    int number = 0;
+    if (file == nullptr || lib_->lineno(line, &number) != 0) return "";
+    return std::string(file) + ":" + std::to_string(number);
+  }
+  /// Of a function that was put into its caller: where it was called. UNIT has both.
+  [[nodiscard]] std::string called_at(entity& unit) {
+    Dwarf_Attribute given;
+    Dwarf_Word file = 0;
+    Dwarf_Word line = 0;
+    Dwarf_Files* files = nullptr;
+    if (!own_attribute(DW_AT_call_file, given) || lib_->formudata(&given, &file) != 0 ||
+        !own_attribute(DW_AT_call_line, given) || lib_->formudata(&given, &line) != 0 ||
+        lib_->getsrcfiles(&unit.die_, &files, nullptr) != 0) {
+      return "";
+    }
+    const char* name = lib_->filesrc(files, file, nullptr, nullptr);
+    return name == nullptr ? "" : std::string(name) + ":" + std::to_string(line);
+  }
   /// Of a member or a base: where it begins in its class.
   [[nodiscard]] std::uint64_t offset() {
     Dwarf_Attribute given;
@@ -161,29 +196,45 @@ std::optional<entity> function_around(entity within, Dwarf_Addr at) {
   return found;
 }
 
-// The program as it is in memory.
+// Debug information in files of its own is not looked for.
+int find_nothing(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word, char**) {
+  return -1;
+}
+
+// The program as it is in memory. SEARCHES: debug information may be in files of its own.
 class program {
  public:
-  program() {
+  explicit program(bool searches) {
     if (!lib_.open()) return;
     callbacks_.find_elf = lib_.find_elf;
-    callbacks_.find_debuginfo = lib_.find_debuginfo;
+    callbacks_.find_debuginfo = searches ? lib_.find_debuginfo : &find_nothing;
     session_ = lib_.begin(&callbacks_);
     if (session_ == nullptr || lib_.proc_report(session_, getpid()) != 0 ||
         lib_.report_end(session_, nullptr, nullptr) != 0) {
+      if (session_ != nullptr) lib_.end(session_);
       session_ = nullptr;
     }
   }
-  /// The function at CODE; BIAS is the difference between addresses in memory and those that it speaks of.
-  [[nodiscard]] std::optional<entity> function_at(std::uintptr_t code, Dwarf_Addr& bias) {
+  program(const program&) = delete;
+  program& operator=(const program&) = delete;
+  ~program() {
+    if (session_ != nullptr) lib_.end(session_);
+  }
+  /// The unit with CODE; BIAS is the difference between addresses in memory and those that it speaks of.
+  [[nodiscard]] std::optional<entity> unit_at(std::uintptr_t code, Dwarf_Addr& bias) {
     Dwfl_Module* const module = session_ == nullptr ? nullptr : lib_.addrmodule(session_, code);
     if (module == nullptr) return {};
     // Not by the table of addresses, which clang does not write.
     Dwarf_Die* unit = nullptr;
     while ((unit = lib_.nextcu(module, unit, &bias)) != nullptr) {
-      if (lib_.haspc(unit, code - bias) == 1) return function_around(entity(lib_, *unit), code - bias);
+      if (lib_.haspc(unit, code - bias) == 1) return entity(lib_, *unit);
     }
     return {};
+  }
+  /// The function at CODE, likewise.
+  [[nodiscard]] std::optional<entity> function_at(std::uintptr_t code, Dwarf_Addr& bias) {
+    const std::optional<entity> unit = unit_at(code, bias);
+    return unit ? function_around(*unit, code - bias) : std::nullopt;
   }
 
  private:
@@ -335,10 +386,79 @@ inside look_into_closure(program& of, const void* runs, std::uint64_t at) {
   return where.closure.empty() || where.path.empty() ? inside{} : where;
 }
 
+// --- calls of the library ----------------------------------------------------------------------------------
+
+// Of the library's headers or the compiler's: a user looks for lines of the program.
+bool is_ours(std::string_view place) {
+  return place.empty() || place.find("/include/tobi/") != std::string_view::npos ||
+         place.find("/include/c++/") != std::string_view::npos;
+}
+
+// The functions around AT that were put into WITHIN, the outermost first.
+void inlined_around(entity within, Dwarf_Addr at, std::vector<entity>& chain) {
+  within.any_child([&](entity e) {
+    const int tag = e.tag();
+    if ((tag != DW_TAG_lexical_block && tag != DW_TAG_inlined_subroutine) || !e.has_code(at)) return false;
+    if (tag == DW_TAG_inlined_subroutine) chain.push_back(e);
+    inlined_around(e, at, chain);
+    return true;
+  });
+}
+
+// Where the program has made what TYPE, a closure of the library, calls.
+std::string made_by_user(entity type, int levels) {
+  if (!is_class(type.tag()) || levels == 0) return "";
+  if (const std::string place = is_lambda(type) ? type.place() : ""; !is_ours(place)) return place;
+  std::string found;
+  type.any_child([&](entity e) {
+    if (e.tag() != DW_TAG_member && e.tag() != DW_TAG_inheritance) return false;
+    if (std::optional<entity> of = e.type()) found = made_by_user(*of, levels - 1);
+    return !found.empty();
+  });
+  return found;
+}
+
+// The first line of the program on the way up from CODE. In a task that an algorithm has made there is none: then where
+// its closure was made. If nothing says where, it is the line of our header.
+std::string line_of_user(program& of, std::uintptr_t code) {
+  Dwarf_Addr bias = 0;
+  std::optional<entity> unit = of.unit_at(code, bias);
+  if (!unit) return "";
+  const Dwarf_Addr at = code - bias;
+  std::string line = unit->line_at(at);
+  std::optional<entity> function = function_around(*unit, at);
+  if (!function) return line;
+  std::vector<entity> inlined;
+  inlined_around(*function, at, inlined);
+  for (; is_ours(line) && !inlined.empty(); inlined.pop_back()) line = inlined.back().called_at(*unit);
+  if (!is_ours(line)) return line;
+  for (int levels = 0; function && levels < 4; ++levels) {
+    std::string made;
+    function->any_child([&](entity e) {
+      std::optional<entity> type;
+      if (e.tag() == DW_TAG_template_type_parameter || e.tag() == DW_TAG_formal_parameter) type = e.type();
+      if (type && (type->tag() == DW_TAG_pointer_type || type->tag() == DW_TAG_reference_type)) type = type->type();
+      if (type) made = made_by_user(*type, 8);
+      return !made.empty();
+    });
+    if (!made.empty()) return made;
+    std::optional<entity> next = function->refers_to(DW_AT_specification);
+    function = next ? next : function->refers_to(DW_AT_abstract_origin);
+  }
+  return line;
+}
+
 }  // namespace
 
+std::vector<std::string> read_lines(std::span<const std::uintptr_t> calls) {
+  program self(false);
+  std::vector<std::string> lines;
+  for (const std::uintptr_t behind : calls) lines.push_back(line_of_user(self, behind - 1));  // of the call itself
+  return lines;
+}
+
 void read_dwarf(const debug_question& about, debug_names& into) {
-  program self;
+  program self(true);
   if (about.frame != nullptr) name_variable(self, about, into);
   if (about.captured.type != nullptr) {
     const inside where =

@@ -38,7 +38,8 @@ global::global(const base::settings& in_force, int size, std::uint64_t region_by
 global::~global() { pgas::set_current(nullptr); }
 
 void global::start(const alloc::segment& memory, alloc::heap& heap, net::fabric& net, global_words& words,
-                   std::uint64_t objects_from, deque::steal_window& window, assembly& together, std::string unusable) {
+                   std::uint64_t objects_from, deque::steal_window& window, assembly& together, bool traced,
+                   std::string unusable) {
   words_ = &words;
   net_ = &net;
   heap_ = &heap;
@@ -94,6 +95,7 @@ void global::start(const alloc::segment& memory, alloc::heap& heap, net::fabric&
   parts.release_bell = window.bells.place(deque::bell::release);
   parts.shown = &words.shown;
   parts.measure = settings_.stats;
+  parts.note_sites = settings_.stats || traced;
   parts.watch = settings_.debug_global;
   parts.must_poll = tasks::poller::must_poll(caps);
   parts.agree = [this](const pgas::extremes& mine, bool frees) { return agree(mine, frees); };

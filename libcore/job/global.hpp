@@ -47,9 +47,10 @@ class global {
 
   /// Where the view is, for the others to compare; null: nowhere.
   [[nodiscard]] std::byte* base() const noexcept { return view_.base(); }
-  /// UNUSABLE: why there is none, or "". TOGETHER: the job's.
+  /// TOGETHER: the job's. TRACED: the job is. UNUSABLE: why there is none, or "".
   void start(const alloc::segment& memory, alloc::heap& heap, net::fabric& net, global_words& words,
-             std::uint64_t objects_from, deque::steal_window& window, assembly& together, std::string unusable);
+             std::uint64_t objects_from, deque::steal_window& window, assembly& together, bool traced,
+             std::string unusable);
   [[nodiscard]] pgas::memory* memory() noexcept { return memory_.get(); }
 
  private:

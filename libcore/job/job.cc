@@ -99,14 +99,17 @@ job::job(const options& chosen) : settings_(first_settings()) {
 job::~job() {
   enter(call::end);
   barrier();
+  std::vector<trace::named_site> sites;
+  if (trace_ != nullptr || settings_.stats) sites = fetched_at();
   if (trace_ != nullptr) {
-    trace_->write(transport_name(), sched_name(), deque_name());
+    trace_->write({std::string(transport_name()), std::string(sched_name()), std::string(deque_name()), 0, {}, sites},
+                  global_->memory()->counted_ever());
     trace_.reset();
   }
   if (settings_.stats) {
     std::vector<statistics> each(rank() == 0 ? static_cast<std::size_t>(size()) : 0);
     const statistics all = stats(rank() == 0 ? each.data() : nullptr);
-    if (rank() == 0) print_statistics(all, each, servers_);
+    if (rank() == 0) print_statistics(all, each, servers_, sites);
   }
   // Unwaited operations name buffers of this worker and memory of others: all of it is about to go. The barrier keeps
   // the fabric moving for the workers that drain later; a launcher's fence would not.
@@ -221,7 +224,7 @@ void job::start_global() {
                "); lower TOBI_GLOBAL_SIZE, or raise the limit of address space (ulimit -v).";
   }
   global_->start(segment_, *heap_, *net_, control_->global, sizeof(control_block), control_->window, *together_,
-                 std::move(unusable));
+                 trace_bytes_ != 0, std::move(unusable));
 }
 
 // The other ranks of this node.
@@ -306,6 +309,12 @@ void job::start_trace() {
                        std::move(clock_of), nodes_, [this] { barrier(); },
                        [this](std::uint64_t mine) { return most_of_all(mine); },
                        [this](unsigned spins) { wait_a_little(spins); }});
+}
+
+// In main all workers say so, and one is enough.
+void job::begin_phase(std::string_view name) noexcept {
+  if (trace::tracing == nullptr || (rank() != 0 && !sched::this_worker().inside_task())) return;
+  trace::tracing->phase_begins(name);
 }
 
 bool job::serves_then_sleeps(unsigned spins) {

@@ -88,6 +88,8 @@ class job {
   /// The barrier of programs: what was written to global memory before it is read after it.
   void coherent_barrier();
   void reset_stats();
+  /// Begins a phase of the program, for a trace.
+  void begin_phase(std::string_view name) noexcept;
   [[nodiscard]] class collections& task_collections() noexcept { return *collections_; }
   [[nodiscard]] gathering& gathers() noexcept { return *gathering_; }
   /// In a task. Returns a future for one join, which ends with the pause.
@@ -115,6 +117,8 @@ class job {
   void start_global();
   void start_worker();
   void start_trace();
+  /// Collective. At rank 0: the lines of the program for which bytes were fetched, the most first; else nothing.
+  [[nodiscard]] std::vector<trace::named_site> fetched_at();
   void work(const detail::root* what);
   [[nodiscard]] bool take_end_of_epoch();
   void make_pause();

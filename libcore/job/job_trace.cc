@@ -115,7 +115,7 @@ void job_trace::answer_pings() {
   pings_ = seen;
 }
 
-void job_trace::write(std::string_view transport, std::string_view sched, std::string_view deque) {
+void job_trace::write(trace::trace_facts facts, const global_statistics& memory) {
   const base::per_rank<trace::clock_offset> at_end = measure_clocks();
   const trace::event_ring& ring = tracer_.ring();
   net::fabric& net = *lent_.net;
@@ -124,7 +124,7 @@ void job_trace::write(std::string_view transport, std::string_view sched, std::s
       1, std::min<std::uint64_t>(piece_events, net.transport().caps().put_max / sizeof(trace::event)));
   auto* buffer = static_cast<trace::event*>(lent_.objects->allocate(piece * sizeof(trace::event)));
   if (buffer == nullptr) base::fatal("the registered heap is full: no room to gather the trace; raise TOBI_HEAP_SIZE.");
-  lent_.words->card = {ring.size(), ring.lost(), net.here(buffer).word, tracer_.totals()};
+  lent_.words->card = {ring.size(), ring.lost(), net.here(buffer).word, tracer_.totals(), memory};
   // Every rank must know how many rounds there are, and rank 0 which pieces to get.
   const std::uint64_t most = lent_.most_of_all(ring.size());
   base::per_rank<trace_card> cards(written);
@@ -133,10 +133,10 @@ void job_trace::write(std::string_view transport, std::string_view sched, std::s
   }
 
   std::string text;
-  trace::trace_facts facts{std::string(transport), std::string(sched), std::string(deque), begin_ns_, {}};
+  facts.begin_ns = begin_ns_;
   for (int r = 0; r < written; ++r) {
     facts.ranks.push_back(
-        {lent_.nodes[r], cards[r].events, cards[r].lost, cards[r].totals,
+        {lent_.nodes[r], cards[r].events, cards[r].lost, cards[r].totals, cards[r].memory,
          lent_.clock_of[r] == lent_.clock_of[0] ? trace::clock_line() : trace::clock_line(at_start_[r], at_end[r])});
   }
   trace::trace_encoder encoder(text, facts);

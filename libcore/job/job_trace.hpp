@@ -19,6 +19,7 @@
 #include "libcore/net/fabric.hpp"
 #include "libcore/trace/clock_fit.hpp"
 #include "libcore/trace/trace.hpp"
+#include "libcore/trace/trace_file.hpp"
 
 namespace tobi::job {
 
@@ -28,6 +29,7 @@ struct trace_card {
   std::uint64_t lost;
   std::uint64_t piece;  // location of the buffer for pieces of the ring
   trace::event_totals totals;
+  global_statistics memory;
 };
 
 /// Words of a worker that others put to, at the same offset everywhere.
@@ -61,7 +63,8 @@ class job_trace {
 
   /// Collective, outside of runs: measures the clocks again and has rank 0 write the file. Fatal, one sentence, when
   /// that fails.
-  void write(std::string_view transport, std::string_view sched, std::string_view deque);
+  /// FACTS, of the job: what this does not find out itself. MEMORY: of this worker.
+  void write(trace::trace_facts facts, const global_statistics& memory);
 
   /// Fatal with exit_usage, one sentence, when FILE cannot become a trace. Changes nothing.
   static void check_writable(const std::string& file);

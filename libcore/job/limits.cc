@@ -107,6 +107,19 @@ void refuse_fork_in_a_task() noexcept {
       base::exit_usage);
 }
 
+void print_sites(const std::vector<trace::named_site>& fetched_at) {
+  constexpr std::size_t most = 10;
+  if (fetched_at.empty()) return;
+  std::fprintf(stderr, "tobi:   %16s %12s %12s  %s\n", "bytes fetched", "pieces", "waited, s", "at");
+  for (std::size_t i = 0; i < std::min(most, fetched_at.size()); ++i) {
+    const trace::named_site& s = fetched_at[i];
+    std::fprintf(stderr, "tobi:   %16llu %12llu %12s  %s\n", static_cast<unsigned long long>(s.fetched.bytes),
+                 static_cast<unsigned long long>(s.fetched.pieces),
+                 base::fixed(static_cast<double>(s.fetched.waited_ns) / 1e9, 3).c_str(), s.name.c_str());
+  }
+  if (fetched_at.size() > most) std::fprintf(stderr, "tobi:   and for %zu places more\n", fetched_at.size() - most);
+}
+
 }  // namespace
 
 void check_limits(int workers, int cores, const base::settings& in_force) {
@@ -187,7 +200,8 @@ void forget_ranges() noexcept {
   known = {};
 }
 
-void print_statistics(const statistics& all, const std::vector<statistics>& each, const std::vector<int>& servers) {
+void print_statistics(const statistics& all, const std::vector<statistics>& each, const std::vector<int>& servers,
+                      const std::vector<trace::named_site>& fetched_at) {
   std::fprintf(stderr, "tobi: statistics of %zu workers\n", each.size() - servers.size());
   print(base::figures, all);
   if (all.global.checkouts != 0) {
@@ -196,6 +210,7 @@ void print_statistics(const statistics& all, const std::vector<statistics>& each
       print_real(base::global_phase_names[i].label, static_cast<double>(all.global.time_ns[i]) / 1e9, 3,
                  " s, of all workers");
     }
+    print_sites(fetched_at);
   }
   if (each.size() == 1) return;
   std::fprintf(stderr, "tobi:   %6s %12s %12s %10s %10s %12s  %s\n", "worker", "steals", "failed", "latency us",

@@ -8,6 +8,7 @@
 
 #include "alloc/segment.hpp"
 #include "libcore/base/settings.hpp"
+#include "libcore/trace/trace_file.hpp"
 #include "tobi/statistics.hpp"
 
 namespace tobi::job {
@@ -38,6 +39,7 @@ void watch_ranges(const fault_ranges& ranges);
 void forget_ranges() noexcept;
 
 /// EACH is by rank; SERVERS are those of them that run no tasks.
-void print_statistics(const statistics& all, const std::vector<statistics>& each, const std::vector<int>& servers);
+void print_statistics(const statistics& all, const std::vector<statistics>& each, const std::vector<int>& servers,
+                      const std::vector<trace::named_site>& fetched_at);
 
 }  // namespace tobi::job

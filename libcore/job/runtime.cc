@@ -15,6 +15,7 @@
 #include "libcore/task/memory_or_end.hpp"
 #include "tobi/detail/collection.hpp"
 #include "tobi/per_worker.hpp"
+#include "tobi/phase.hpp"
 
 namespace tobi {
 
@@ -144,6 +145,11 @@ void tobi_gather_check_root(const char* call, int root) {
 }
 std::uint32_t tobi_own_object_keep(void* object) noexcept { return own_objects::here().keep(object); }
 void tobi_own_object_drop(std::uint32_t number) noexcept { own_objects::here().drop(number); }
+void tobi_begin_phase(const char* name, std::size_t bytes) {
+  if (the_job == nullptr) return;
+  const tasks::indoors now;
+  the_job->begin_phase({name, bytes});
+}
 void* tobi_own_object(std::uint32_t number) noexcept { return own_objects::here().of(number); }
 
 void* tobi_collection_make(const collection_type* type, const collection_options* how) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "arch/clock.hpp"
 #include "libcore/base/invariants.hpp"
 #include "libcore/base/log.hpp"
 
@@ -186,6 +187,10 @@ void cache::fetch(std::uint32_t id, interval wanted) {
     const std::uint32_t bytes = gap.end - gap.begin;
     parts_.net->get(s.rank, s.home + gap.begin, pool_of(id) + gap.begin, bytes);
     counts_.fetched_bytes += bytes;
+    if (parts_.sites != nullptr) {
+      parts_.sites->fetches(bytes);
+      coming_ = {s.rank, coming_.bytes + bytes, coming_.pieces + 1};
+    }
     if ((s.state & fetching) == 0) fetching_.push_back(id);
     s.state |= fetching;
   });
@@ -281,8 +286,14 @@ void cache::checkout_slowly(std::uintptr_t at, std::size_t bytes, access how, bo
 void cache::finish() {
   if (fetching_.empty()) return;
   const timed get(parts_.clock, global_phase::get);
+  const std::uint64_t begin_ns = parts_.sites == nullptr ? 0 : arch::now_ns();
   parts_.net->post();
   parts_.net->wait();
+  if (parts_.sites != nullptr) {
+    parts_.sites->waited(arch::now_ns() - begin_ns);
+    if (trace::tracing != nullptr) trace::tracing->fetched(coming_.home, coming_.bytes, coming_.pieces, begin_ns);
+    coming_ = {};
+  }
   for (const std::uint32_t id : fetching_) slots_[id].state &= static_cast<std::uint8_t>(~fetching);
   fetching_.clear();
 }

@@ -21,6 +21,7 @@
 #include "libcore/base/settings.hpp"
 #include "libcore/net/batch.hpp"
 #include "libcore/pgas/block_table.hpp"
+#include "libcore/pgas/call_sites.hpp"
 #include "libcore/pgas/held.hpp"
 #include "libcore/pgas/homes.hpp"
 #include "libcore/pgas/interval_set.hpp"
@@ -52,6 +53,7 @@ struct cache_parts {
   /// Registered memory for the cache's blocks, aligned to them; null: there is none.
   std::function<std::byte*(std::size_t)> take_pool;
   phase_clock* clock = nullptr;  // null: nobody wants times
+  call_sites* sites = nullptr;   // null: nobody wants to know for which places bytes are fetched
   base::cache_policy policy = base::cache_policy::write_back_lazy;
   std::size_t block_bytes = 0;
   std::size_t sub_block_bytes = 0;
@@ -217,6 +219,11 @@ class cache {
   std::vector<std::uint32_t> fetching_;  // slots with bytes on their way here
   std::vector<std::uint32_t> storing_;   // slots with bytes on their way home
   std::vector<std::uint32_t> to_map_;
+  struct {
+    int home = -1;  // of the last bytes
+    std::uint64_t bytes = 0;
+    std::uint64_t pieces = 0;
+  } coming_;  // what fetching_ waits for, while sites are noted
   cache_counts counts_;
 };
 

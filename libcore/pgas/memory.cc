@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
@@ -38,6 +39,7 @@ memory::memory(const memory_parts& parts)
     : parts_(parts), cache_([&] {
         if (parts_.measure) clock_ = std::make_unique<phase_clock>();
         parts_.caching.clock = clock_.get();
+        if (parts_.note_sites) parts_.caching.sites = &sites_;
         return parts_.caching;
       }()) {
   if (parts_.letters != nullptr) reader_ = std::make_unique<letter_reader>(posting());
@@ -53,7 +55,7 @@ void memory::first_use() {
                                               static_cast<std::uint64_t>(at));
   }
   usual_bell_ = tobi_hot.doorbell;
-  plain_ = clock_ == nullptr && watch_ == nullptr;
+  choose_ways();
 }
 
 letter_parts memory::posting() const {
@@ -65,6 +67,7 @@ void memory::checkout_watched(std::uintptr_t at, std::size_t bytes, access how, 
   const entered now(*this, global_phase::checkout);
   send_updates_among(at, bytes);
   tobi_hot.doorbell = &held_rings;
+  sites_.at(place);
   cache_.checkout(at, bytes, how, wait);
   if (watch_ != nullptr && bytes != 0) watch_->begins({at, bytes, how}, place);
 }
@@ -87,8 +90,27 @@ global_statistics memory::counted() noexcept {
   return all;
 }
 
+global_statistics memory::counted_ever() noexcept {
+  global_statistics all = counted();
+  all.checkouts += before_.checkouts;
+  all.hits += before_.checkouts - before_.slow;
+  all.fetched_bytes += before_.fetched_bytes;
+  all.written_bytes += before_.written_bytes;
+  all.evictions += before_.evictions;
+  all.remaps += before_.remaps;
+  return all;
+}
+
 void memory::reset_counts() noexcept {
-  cache_.counts() = {};
+  cache_counts& now = cache_.counts();
+  for (std::uint64_t cache_counts::*each :
+       {&cache_counts::checkouts, &cache_counts::slow, &cache_counts::fetched_bytes, &cache_counts::written_bytes,
+        &cache_counts::evictions, &cache_counts::remaps}) {
+    before_.*each += now.*each;
+  }
+  now = {};
+  told_written_ = 0;
+  if (trace::tracing == nullptr) sites_.clear();  // a trace has all of the job
   if (clock_ != nullptr) clock_->clear();
 }
 
@@ -275,6 +297,15 @@ void memory::release() noexcept {
 }
 
 void memory::write_back() {
+  const std::uint64_t begin_ns = trace::tracing == nullptr ? 0 : arch::now_ns();
+  write_back_untold();
+  const std::uint64_t written = cache_.counts().written_bytes;
+  if (trace::tracing != nullptr && written != told_written_) {
+    trace::tracing->wrote_back(written - std::exchange(told_written_, written), begin_ns);
+  }
+}
+
+void memory::write_back_untold() {
   send_updates();
   cache_.settle();
   // Homes of this node are written by plain stores: they are visible before anything that says so.
@@ -301,6 +332,7 @@ void memory::await(int rank, std::uint64_t epoch) noexcept {
   const auto offset_in_region = [&](const void* at) {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - parts_.caching.own_region);
   };
+  const std::uint64_t begin_ns = trace::tracing == nullptr ? 0 : arch::now_ns();
   bool asked = false;
   const auto released = [&] {
     std::uint64_t word = 0;
@@ -315,6 +347,7 @@ void memory::await(int rank, std::uint64_t epoch) noexcept {
     // Two workers may wait for each other's releases.
     serve();
   }
+  if (trace::tracing != nullptr) trace::tracing->awaited(rank, begin_ns);
 }
 
 void memory::serve_slowly() noexcept {

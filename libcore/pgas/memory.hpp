@@ -59,6 +59,7 @@ struct memory_parts {
   shown_checkouts* shown = nullptr;      // likewise: what is checked out here, when somebody watches
   bool must_poll = false;                // the fabric stands still unless it is polled
   bool measure = false;                  // TOBI_STATS: read clocks
+  bool note_sites = false;               // TOBI_STATS, TOBI_TRACE: for which places bytes are fetched
   bool watch = false;                    // TOBI_DEBUG_GLOBAL
   /// Collective: the extremes of what all say. FREES: for free_all, else for allocate_all.
   std::function<extremes(const extremes&, bool frees)> agree;
@@ -91,7 +92,7 @@ class memory final : public tasks::coherence {
   }
   /// Whether BYTES at AT can be read at once, without a checkout.
   bool readable(std::uintptr_t at, std::size_t bytes) noexcept {
-    if (!plain_ || !cache_.readable(at, bytes)) return false;
+    if (!loads_are_plain_ || !cache_.readable(at, bytes)) return false;
     serve();
     return true;
   }
@@ -152,6 +153,10 @@ class memory final : public tasks::coherence {
   }
   [[nodiscard]] global_statistics counted() noexcept;
   void reset_counts() noexcept;
+  /// Since the job began, whatever was reset.
+  [[nodiscard]] global_statistics counted_ever() noexcept;
+  /// For which places in the program bytes were fetched since; nothing where nobody wants to know.
+  [[nodiscard]] const std::vector<trace::call_site>& fetched_at() const noexcept { return sites_.all(); }
   /// Whether ADDRESS is in the global view. Callable in a signal handler.
   [[nodiscard]] bool holds(const void* address) const noexcept { return parts_.caching.addresses->holds(address); }
   /// Whether all workers have made a collective allocation: the SPMD parts of the program may share data.
@@ -186,6 +191,11 @@ class memory final : public tasks::coherence {
   void first_use();
   [[nodiscard]] bool updates_wait() const noexcept { return updates_ != nullptr && updates_->waiting(); }
   void updates_were_made();
+  /// Which checkouts and loads need more than the cache, from now on.
+  void choose_ways() noexcept {
+    loads_are_plain_ = !updates_wait() && clock_ == nullptr && watch_ == nullptr;
+    plain_ = loads_are_plain_ && parts_.caching.sites == nullptr;
+  }
   void send_updates();
   void send_updates_among(std::uintptr_t at, std::size_t bytes);
   [[nodiscard]] letter_parts posting() const;
@@ -194,6 +204,7 @@ class memory final : public tasks::coherence {
   void prepare_update(std::uintptr_t at, std::size_t bytes, std::size_t each, const char* call, home_run& known);
   [[nodiscard]] updates& at_homes();
   void write_back();
+  void write_back_untold();
   void answer_request() noexcept;
   void serve_slowly() noexcept;
   void await(int rank, std::uint64_t epoch) noexcept;
@@ -203,6 +214,7 @@ class memory final : public tasks::coherence {
 
   memory_parts parts_;
   std::unique_ptr<phase_clock> clock_;
+  call_sites sites_;
   cache cache_;
   std::unique_ptr<updates> updates_;       // made by the first one
   std::unique_ptr<letter_reader> reader_;  // null: no letters are sent in this job
@@ -213,7 +225,10 @@ class memory final : public tasks::coherence {
   unsigned until_poll_ = 1;
   bool shared_ = false;
   bool plain_ = false;                                  // checkouts and checkins need nothing but the cache
+  bool loads_are_plain_ = false;                        // loads do, of which the call sites are of no interest
   std::uint64_t waiting_since_ns_ = 0;                  // updates do
+  std::uint64_t told_written_ = 0;                      // bytes of write-backs that the trace has
+  cache_counts before_;                                 // what was counted before the last reset
   const volatile std::uint64_t* usual_bell_ = nullptr;  // what forks look at while nothing is held
   std::unique_ptr<checkout_watch> watch_;
 };

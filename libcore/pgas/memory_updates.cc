@@ -63,7 +63,7 @@ void memory::updates_were_made() {
   if (updates_wait() && (!may_wait || watch_ != nullptr)) updates_->send();
   const bool wait = updates_wait();
   if (!wait || waiting_since_ns_ == 0) waiting_since_ns_ = wait ? arch::now_ns() : 0;
-  plain_ = !wait && clock_ == nullptr && watch_ == nullptr;
+  choose_ways();
 }
 
 void memory::send_updates() {

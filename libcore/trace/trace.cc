@@ -2,6 +2,7 @@
 #include "libcore/trace/trace.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 namespace tobi::trace {
@@ -108,6 +109,26 @@ void tracer::published(std::uint64_t bytes) noexcept {
 
 void tracer::waited(int peer, std::uint64_t begin) noexcept {
   if (!stealing_) add(event_kind::wait, begin, now(), peer);
+}
+
+void tracer::fetched(int home, std::uint64_t bytes, std::uint64_t pieces, std::uint64_t begin) noexcept {
+  add(event_kind::fetch, begin, now(), home, bytes);
+  constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+  if (running_) ring_.newest()->count = static_cast<std::uint32_t>(std::min(pieces, most));
+}
+
+void tracer::wrote_back(std::uint64_t bytes, std::uint64_t begin) noexcept {
+  add(event_kind::write_back, begin, now(), -1, bytes);
+}
+
+void tracer::awaited(int peer, std::uint64_t begin) noexcept { add(event_kind::await, begin, now(), peer); }
+
+void tracer::phase_begins(std::string_view name) noexcept {
+  const std::uint64_t at = now();
+  ++totals_.events[static_cast<std::size_t>(event_kind::phase)];
+  event e{at, at, event_kind::phase, steal_result::taken, 0, -1, 0, 1, {}};
+  std::memcpy(e.phase_ns.data(), name.data(), std::min(name.size(), longest_phase));
+  ring_.add(e);
 }
 
 }  // namespace tobi::trace

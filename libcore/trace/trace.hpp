@@ -4,7 +4,7 @@
 //
 // An event is an interval that is over, or a moment (begin == end): nothing has to be paired later, so a ring that has
 // lost its oldest events still means what it says. Intervals of one worker nest strictly, because each is closed by the
-// code that opened it: run > task or idle > steal, suspend, resume > wait.
+// code that opened it: run > task or idle > steal, suspend, resume, fetch, write_back, await > wait.
 //
 // An idle worker tries to steal millions of times per second. Attempts that follow each other, on the same victim and
 // with the same failure, are one event with a count; every successful steal is its own.
@@ -14,14 +14,29 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "arch/clock.hpp"
 #include "libcore/trace/steal.hpp"
 
 namespace tobi::trace {
 
-enum class event_kind : std::uint8_t { run, task, idle, steal, suspend, ready, resume, publish, wait };
-inline constexpr std::size_t event_kinds = 9;
+enum class event_kind : std::uint8_t {
+  run,
+  task,
+  idle,
+  steal,
+  suspend,
+  ready,
+  resume,
+  publish,
+  wait,
+  fetch,       // bytes of global memory were on their way here
+  write_back,  // dirty bytes were on their way home
+  await,       // another worker's release
+  phase,       // of the program: tobi::begin_phase
+};
+inline constexpr std::size_t event_kinds = 13;
 
 /// Times in nanoseconds of this worker's clock. A ready task that was found late has the time since it could go on.
 /// Trivial, so that a ring costs memory only where it was written.
@@ -31,13 +46,18 @@ struct event {
   event_kind kind;
   steal_result result;  // steal
   std::uint16_t unused;
-  std::int32_t peer;    // steal: the victim; resume: where the stack was kept, wait: the rank waited for, else -1
+  std::int32_t peer;    // steal: the victim; wait, await: the rank waited for; else -1. Of resume it is where the
+                        // stack was kept, of fetch the home of the last bytes
   std::uint64_t value;  // steal: bytes, or ns spent in attempts that failed; suspend, ready, resume: the saved stack's
-                        // location, by which the three find each other; publish: bytes of the frames
-  std::uint32_t count;  // steal: attempts; else 1
-  std::array<std::uint32_t, steal_phases> phase_ns;  // steal of a continuation
+                        // location, by which the three find each other. Of publish it has the bytes of the
+                        // frames, of fetch and write_back the bytes
+  std::uint32_t count;  // steal: attempts; fetch: pieces; else 1
+  std::array<std::uint32_t, steal_phases> phase_ns;  // steal of a continuation; phase: its name, ended by a zero
 };
 static_assert(sizeof(event) == 64);
+
+/// The longest name of a phase that is kept.
+inline constexpr std::size_t longest_phase = sizeof(event::phase_ns) - 1;
 
 /// The newest events that fit; when it is full the oldest go.
 class event_ring {
@@ -72,6 +92,15 @@ struct event_totals {
   std::uint64_t stolen_bytes = 0;
 };
 
+/// Bytes that were fetched for one place in the program, which is an address of its code. The addresses are the same in
+/// all workers.
+struct call_site {
+  std::uint64_t place;  // 0: all places for which there was no row
+  std::uint64_t pieces;
+  std::uint64_t bytes;
+  std::uint64_t waited_ns;
+};
+
 class tracer {
  public:
   explicit tracer(std::size_t bytes) : ring_(bytes) { (void)arch::ns_per_cycle(); }  // it may measure: not in a run
@@ -98,6 +127,13 @@ class tracer {
   void published(std::uint64_t bytes) noexcept;
   /// The fabric made this worker wait for PEER. Part of a steal it is a phase there.
   void waited(int peer, std::uint64_t begin) noexcept;
+  /// PIECES of together BYTES have come, the last ones from HOME, for which a task waited since BEGIN.
+  void fetched(int home, std::uint64_t bytes, std::uint64_t pieces, std::uint64_t begin) noexcept;
+  void wrote_back(std::uint64_t bytes, std::uint64_t begin) noexcept;
+  /// PEER has released what this worker is about to read.
+  void awaited(int peer, std::uint64_t begin) noexcept;
+  /// The program begins a phase, in a run or before one.
+  void phase_begins(std::string_view name) noexcept;
 
   [[nodiscard]] const event_ring& ring() const noexcept { return ring_; }
   [[nodiscard]] const event_totals& totals() const noexcept { return totals_; }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libcore/trace/trace_file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "libcore/base/plain_text.hpp"
 
@@ -11,8 +13,9 @@ namespace tobi::trace {
 
 namespace {
 
-constexpr std::array<std::string_view, event_kinds> kind_names{"run",   "task",   "idle",    "steal", "suspend",
-                                                               "ready", "resume", "publish", "wait"};
+constexpr std::array<std::string_view, event_kinds> kind_names{
+    "run",     "task", "idle",  "steal",      "suspend",       "ready", "resume",
+    "publish", "wait", "fetch", "write_back", "await_release", "phase"};
 constexpr std::array<std::string_view, steal_phases> phase_names{"empty_check",    "lock",   "steal",
                                                                  "stack_transfer", "unlock", "resume"};
 
@@ -42,11 +45,43 @@ void microseconds(std::string& text, double ns) {
   text += static_cast<char>('0' + rest / 10 % 10);
   text += static_cast<char>('0' + rest % 10);
 }
+// How many of the bytes that WORDS begin with are one character of UTF-8 (RFC 3629), or 0. A path and the name of a
+// phase may be of any bytes.
+std::size_t character(std::string_view words) {
+  const auto byte = [words](std::size_t i) { return i < words.size() ? static_cast<unsigned char>(words[i]) : 0u; };
+  const unsigned first = byte(0);
+  const std::size_t bytes = first < 0x80   ? 1
+                            : first < 0xc2 ? 0
+                            : first < 0xe0 ? 2
+                            : first < 0xf0 ? 3
+                            : first < 0xf5 ? 4
+                                           : 0;
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  // Longer forms of what has a shorter one, surrogates, and what lies behind the last character.
+  const unsigned second = byte(1);
+  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
+      (first == 0xf4 && second > 0x8f)) {
+    return 0;
+  }
+  return bytes;
+}
+
 void quoted(std::string& text, std::string_view words) {
   text += '"';
-  for (const char c : words) {
-    if (c == '"' || c == '\\') text += '\\';
-    text += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  while (!words.empty()) {
+    const std::size_t bytes = character(words);
+    const char c = words[0];
+    if (bytes > 1) {
+      text.append(words.substr(0, bytes));
+    } else if (bytes == 0) {
+      text += '?';
+    } else {
+      if (c == '"' || c == '\\') text += '\\';
+      text += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+    }
+    words.remove_prefix(std::max<std::size_t>(bytes, 1));
   }
   text += '"';
 }
@@ -65,10 +100,15 @@ void rank_facts(std::string& text, int rank, const trace_rank& r) {
   field(text, "steals_lost_race", r.totals.steals_lost_race);
   field(text, "contexts_stolen", r.totals.contexts_stolen);
   field(text, "stolen_bytes", r.totals.stolen_bytes);
-  for (const event_kind k : {event_kind::run, event_kind::task, event_kind::suspend, event_kind::ready,
-                             event_kind::resume, event_kind::publish, event_kind::wait}) {
+  for (const event_kind k :
+       {event_kind::run, event_kind::task, event_kind::suspend, event_kind::ready, event_kind::resume,
+        event_kind::publish, event_kind::wait, event_kind::fetch, event_kind::write_back, event_kind::await}) {
     field(text, name_of(k), r.totals.events[static_cast<std::size_t>(k)]);
   }
+  field(text, "checkouts", r.memory.checkouts);
+  field(text, "hits", r.memory.hits);
+  field(text, "fetched_bytes", r.memory.fetched_bytes);
+  field(text, "written_bytes", r.memory.written_bytes);
   text += '}';
 }
 
@@ -76,7 +116,7 @@ void rank_facts(std::string& text, int rank, const trace_rank& r) {
 
 void trace_encoder::begin() {
   const auto ranks = static_cast<int>(facts_.ranks.size());
-  text_.append("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"format\":\"tobiuo-trace\",\"version\":2");
+  text_.append("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"format\":\"tobiuo-trace\",\"version\":3");
   field(text_, "workers", facts_.ranks.size());
   text_.append(",\"transport\":");
   quoted(text_, facts_.transport);
@@ -88,6 +128,16 @@ void trace_encoder::begin() {
   for (int r = 0; r < ranks; ++r) {
     if (r != 0) text_ += ',';
     rank_facts(text_, r, facts_.ranks[r]);
+  }
+  text_.append("],\"fetched_at\":[");
+  for (const named_site& site : facts_.sites) {
+    if (&site != facts_.sites.data()) text_ += ',';
+    text_.append("{\"place\":");
+    quoted(text_, site.name);
+    field(text_, "pieces", site.fetched.pieces);
+    field(text_, "bytes", site.fetched.bytes);
+    field(text_, "waited_ns", site.fetched.waited_ns);
+    text_ += '}';
   }
   text_.append("]},\"traceEvents\":[");
   int named = -1;
@@ -176,7 +226,7 @@ void trace_encoder::event(int rank, const trace::event& e) {
 }
 
 void trace_encoder::described(int rank, const trace::event& e) {
-  if (e.kind == event_kind::ready || e.kind == event_kind::publish) {
+  if (e.kind == event_kind::ready || e.kind == event_kind::publish || e.kind == event_kind::phase) {
     open(rank, name_of(e.kind), 'i', e.end);  // a worker's moments are in order, also where one was found late
     text_.append(",\"s\":\"t\"");
   } else {
@@ -215,15 +265,32 @@ void trace_encoder::described(int rank, const trace::event& e) {
       text_ += '}';
       break;
     case event_kind::publish:
+    case event_kind::write_back:
       text_.append(",\"args\":{\"bytes\":");
       number(text_, e.value);
       text_ += '}';
       break;
     case event_kind::wait:
+    case event_kind::await:
       text_.append(",\"args\":{\"peer\":");
       number(text_, static_cast<std::uint64_t>(e.peer));
       text_ += '}';
       break;
+    case event_kind::fetch:
+      text_.append(",\"args\":{\"bytes\":");
+      number(text_, e.value);
+      field(text_, "pieces", e.count);
+      field(text_, "home", static_cast<std::uint64_t>(e.peer));
+      text_ += '}';
+      break;
+    case event_kind::phase: {
+      std::array<char, sizeof e.phase_ns> name{};
+      std::memcpy(name.data(), e.phase_ns.data(), longest_phase);
+      text_.append(",\"args\":{\"name\":");
+      quoted(text_, name.data());
+      text_ += '}';
+      break;
+    }
     default:
       break;
   }

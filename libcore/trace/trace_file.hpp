@@ -16,7 +16,7 @@
 //
 // otherData has what the events cannot say: format, version, workers, transport, sched, deque, and for each rank its
 // node, how many events it recorded and lost, the clock's offset, drift and bound of error, and the totals that the
-// statistics count too.
+// statistics count too. And the places in the program for which bytes of global memory were fetched, over all workers.
 #pragma once
 
 #include <string>
@@ -26,6 +26,7 @@
 #include "libcore/base/per_rank.hpp"
 #include "libcore/trace/clock_fit.hpp"
 #include "libcore/trace/trace.hpp"
+#include "tobi/statistics.hpp"
 
 namespace tobi::trace {
 
@@ -34,7 +35,14 @@ struct trace_rank {
   std::uint64_t events = 0;  // in the file
   std::uint64_t lost = 0;    // the oldest, for which the ring had no room
   event_totals totals;
+  global_statistics memory;
   clock_line clock;
+};
+
+/// A call site and what it is called.
+struct named_site {
+  std::string name;
+  call_site fetched;
 };
 
 struct trace_facts {
@@ -43,6 +51,7 @@ struct trace_facts {
   std::string deque;
   std::uint64_t begin_ns = 0;  // of the job, by rank 0's clock
   base::per_rank<trace_rank> ranks;
+  std::vector<named_site> sites;
 };
 
 /// Appends to TEXT; the caller writes it where it belongs, and clears it, as often as it likes.

@@ -37,13 +37,13 @@ well_formed() {  # an SVG whose elements are closed and that refers to nothing
   [ "$(grep -c '<svg ' "$1")" -ge 1 ] && [ "$(grep -c '<svg ' "$1")" -eq "$(grep -c '</svg>' "$1")" ] &&
     ! grep -qE '<script|(href|src)=|url\(|nan|inf"' "$1"
 }
-for name in activity steals utilisation latency phases; do
+for name in activity time steals utilisation latency phases; do
   run "$report" "$trace" --svg $name "$folder/$name.svg"
   all "--svg $name: a figure that needs nothing" '[ $status -eq 0 ]' silent 'well_formed "$folder/$name.svg"' 'grep -q "<rect" "$folder/$name.svg"'
 done
 run "$report" "$trace" "$results" --papers "$ROOT/tools/report/papers.json" --html "$folder/page.html"
-all "--html: a page with five figures, the papers' numbers, the machine and ours" '[ $status -eq 0 ]' silent 'well_formed "$folder/page.html"' \
-  '[ "$(grep -c "<svg " "$folder/page.html")" -ge 6 ]' 'grep -q "<h2>Global memory" "$folder/page.html"' 'grep -q "lazy release" "$folder/page.html"' 'grep -q "Table II, RecPFor" "$folder/page.html"' 'grep -q "Measured on" "$folder/page.html"' \
+all "--html: a page with six figures, the papers' numbers, the machine and ours" '[ $status -eq 0 ]' silent 'well_formed "$folder/page.html"' \
+  '[ "$(grep -c "<svg " "$folder/page.html")" -ge 7 ]' 'grep -q "<h2>Global memory" "$folder/page.html"' 'grep -q "lazy release" "$folder/page.html"' 'grep -q "Table II, RecPFor" "$folder/page.html"' 'grep -q "Measured on" "$folder/page.html"' \
   'grep -q "What differs" "$folder/page.html"' 'grep -q "Not measured in this run" "$folder/page.html"' \
   'grep -q "<tr class=\"ours\"><td>ours</td><td>btc depth 12 iter 2" "$folder/page.html"'
 all "the papers' numbers each have a source and a place" '[ "$(grep -c "\"where\"" "$ROOT/tools/report/papers.json")" -eq "$(grep -c "\"source\"" "$ROOT/tools/report/papers.json")" ]'
@@ -66,6 +66,75 @@ awk 'BEGIN {
 run "$report" "$folder/many.json" --html "$folder/many.html"
 all "3000 workers: a page, and a table that stays short" '[ $status -eq 0 ]' silent 'well_formed "$folder/many.html"' \
   'says "and 2984 workers more"' '[ "$(wc -c < "$folder/many.html")" -lt 2000000 ]'
+
+# What limits a program, of traces made by hand: workers with a run of 100 us each. Of a worker's EVENTS each is NAME:BEGIN:LENGTH
+# in us, in the order of their ends.
+made() {  # FILE, EVENTS of each worker
+  local file=$1 r steals event name begin length
+  shift
+  local events=("$@")
+  {
+    printf '{"displayTimeUnit":"ns","otherData":{"format":"tobiuo-trace","version":3,"workers":%d,"transport":"shm+ofi","sched":"s","deque":"d","ranks":[' $#
+    for r in "${!events[@]}"; do
+      steals=$(grep -o 'steal:' <<<"${events[r]}" | wc -l)
+      printf '%s{"rank":%d,"node":%d,"events":%d,"lost":0,"clock_offset_ns":0,"clock_drift_ppm":0,"clock_error_ns":0,"steals_ok":%d,"steals_empty":0,"steals_lost_race":0,"stolen_bytes":0,"suspend":0,"publish":0,"wait":0,"checkouts":10,"hits":7,"fetched_bytes":3000000,"written_bytes":20}' \
+        "$([ $r = 0 ] || echo ,)" $r $r "$(wc -w <<<"${events[r]}")" "$steals"
+    done
+    printf '],"fetched_at":[{"place":"cg.cc:41","pieces":2000,"bytes":4500000,"waited_ns":9},{"place":"elsewhere","pieces":1,"bytes":1500000,"waited_ns":1}]},"traceEvents":[\n'
+    for r in "${!events[@]}"; do
+      printf '{"ph":"M","pid":1,"tid":%d,"name":"thread_name","args":{"name":"w"}}' $((r + 1))
+      for event in ${events[r]}; do
+        IFS=: read -r name begin length <<<"$event"
+        local args='{}'
+        case $name in
+          fetch) args='{"bytes":1000,"pieces":2,"home":1}' ;;
+          write_back) args='{"bytes":20}' ;;
+          wait | await_release) args='{"peer":1}' ;;
+          suspend) args='{"join":"7"}' ;;
+          steal) args='{"victim":1,"result":"success","bytes":64}' ;;
+          *=*) args="{\"name\":\"${name#*=}\"}" name=phase ;;
+        esac
+        if [ "$name" = phase ]; then
+          printf ',\n{"ph":"i","pid":1,"tid":%d,"name":"phase","ts":%s,"s":"t","args":%s}' $((r + 1)) "$begin" "$args"
+        else
+          printf ',\n{"ph":"X","pid":1,"tid":%d,"name":"%s","ts":%s,"dur":%s,"args":%s}' $((r + 1)) "$name" "$begin" "$length" "$args"
+        fi
+      done
+      [ $((r + 1)) = $# ] || printf ',\n'
+    done
+    printf '\n]}\n'
+  } >"$file"
+}
+if command -v jq >/dev/null; then
+  is() { jq -e "$1" "$out" >"$folder/seen" 2>&1; }
+  near() { is "($1) as \$x | \$x > $2 - 1e-9 and \$x < $2 + 1e-9"; }
+  limits() {  # WORDS LIMIT SHARE TEXT, EVENTS of each worker
+    local words=$1 limit=$2 share=$3 text=$4
+    shift 4
+    made "$folder/made.json" "$@"
+    run "$report" "$folder/made.json" --json
+    all "what limits it: $words" '[ $status -eq 0 ]' silent "is '.limit == \"$limit\"'" "near '.time_shares.$limit' $share" "is '.sentence | contains(\"$text\")'"
+  }
+  busy='task:0:100 run:0:100'
+  limits "tasks that compute" computing 0.95 "95 % of all time" 'task:0:95 idle:95:5 run:0:100' 'task:0:95 idle:95:5 run:0:100'
+  for kind in fetch:fetching write_back:writing_back await_release:awaiting_releases wait:other_wait suspend:switching steal:stealing; do
+    limits "${kind%:*} in tasks" "${kind#*:}" 0.25 "25 % of all time" "${kind%:*}:10:50 $busy" "$busy"
+  done
+  limits "where bytes were fetched, in which pieces" fetching 0.3 "75 % of 6 MB were fetched for cg.cc:41, 2.25 kB at a time. Check out larger" "fetch:0:60 $busy" "$busy"
+  limits "a wait for bytes is one for the fabric, too" fetching 0.3 "" "wait:20:10 fetch:0:60 $busy" "$busy"
+  limits "one worker alone" idle 0.5 "In 100 % of the time by the clock, one worker at most had a task" "$busy" 'idle:0:100 run:0:100'
+  limits "too few tasks for all" idle 0.25 "the others had no more to give away" "$busy" "$busy" "$busy" 'idle:0:100 run:0:100'
+  limits "an idle worker that waits for the fabric is idle" idle 0.5 "" "$busy" 'wait:10:80 idle:0:100 run:0:100'
+  limits "the phase with the most of it" fetching 0.3 "80 % of it in two." "_=one:0:0 fetch:0:12 _=two:20:0 fetch:30:48 $busy" "$busy"
+  all "phases: names, times, seconds, shares, bytes" 'is "[.phases[] | [.name, .times, .fetched_bytes]] == [[\"one\", 1, 1000], [\"two\", 1, 1000]]"' \
+    'near ".phases[1].seconds" 8e-5' 'near ".phases[1].time_shares.fetching" 0.3' 'near ".phases[0].time_shares.computing" 0.7'
+  limits "runs are phases where nobody names any" computing 1 "" 'task:0:40 run:0:40 task:60:40 run:60:40' 'task:0:40 run:0:40 task:60:40 run:60:40'
+  all "each run is one" 'is "[.phases[].name] == [\"run 1\", \"run 2\"]"' 'near ".phases[1].seconds" 4e-5' 'is ".by_worker[1].hits == 7"'
+  run "$report" "$folder/made.json" --html "$folder/made.html"
+  all "the page says it, too" 'grep -q "What limits it:</strong> The computation itself" "$folder/made.html"' 'grep -q "<td>cg.cc:41</td>" "$folder/made.html"' 'well_formed "$folder/made.html"'
+else
+  skip "what limits a program, by jq: not installed"
+fi
 
 # What is not an input.
 refuses() {  # words, arguments
@@ -93,7 +162,7 @@ for part in 30 100 $((size / 2)) $((size - 1)) $((size - 4)) $((size - 20)); do
 done
 head -c $((size / 2)) "$trace" >"$folder/cut"; refuses "ends in the middle" "$folder/cut"
 change() { sed "$1" "$trace" >"$folder/changed"; cmp -s "$trace" "$folder/changed" && verdict 1 "the test changes something: $1"; refuses "$2" "$folder/changed"; }
-change '1s/"version":2/"version":3/' "version"
+change '1s/"version":3/"version":4/' "version"
 change '1s/"workers":4/"workers":5/' "how many workers"
 change '1s/"workers":4/"workers":-4/' "workers"
 change '1s/"steals_ok":\([0-9]\)/"steals_ok":9\1/' "counted other steals"

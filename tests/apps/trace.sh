@@ -81,7 +81,28 @@ if command -v jq >/dev/null; then
     'same "all(if .clock_offset_ns < 0 then -.clock_offset_ns else .clock_offset_ns end <= .clock_error_ns)"' \
     'same "(.[0].clock_error_ns == 0) and (.[2].clock_error_ns > 0) and (.[2].clock_offset_ns == .[3].clock_offset_ns)"'
 fi
+# What every worker has fetched is in its count, and in those of the program's lines; what it did so in runs is in its events.
+whole='(.otherData.fetched_at | map(.bytes) | add // 0) == (.otherData.ranks | map(.fetched_bytes) | add) and
+(.otherData.ranks | map(.fetched_bytes) | add) > 0 and (.otherData.ranks | all(.hits <= .checkouts)) and
+([.traceEvents[] | select(.name == "fetch") | .args.bytes] | add) as $in | $in > 0 and $in <= (.otherData.ranks | map(.fetched_bytes) | add)'
+memory() {  # what, settings; the job counts the sorting alone, and the trace has all
+  local what=$1 rule filter
+  shift
+  rm -f "$trace"
+  run TOBI_TRACE="$trace" TOBI_NODES=2 "$@" "$bench" cilksort --n 200000 --cutoff 2000 --workers 4 || { verdict 1 "$what: the job runs"; return; }
+  run "$report" "$trace" --json
+  all "$what: tobi-report finds no fault" '[ $status -eq 0 ]' silent 'lines 1'
+  command -v jq >/dev/null || return
+  for rule in nests named monotone whole; do
+    filter=${!rule}
+    jq -e "$filter" "$trace" >"$folder/c" 2>&1
+    verdict $? "$what, global memory: $rule"
+  done
+}
+memory "two nodes, sim" TOBI_TRANSPORT=sim
+memory "child_full, sim" TOBI_SCHED=child_full TOBI_TRANSPORT=sim
 if provider_is_here 'tcp;ofi_rxm'; then
+  memory "two nodes, ofi" TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm'
   checked "two nodes, ofi" TOBI_NODES=2 TOBI_TRANSPORT=ofi TOBI_OFI_PROVIDER='tcp;ofi_rxm' "$bench" uts --tree T1 --workers 4
 else
   skip "two nodes, ofi: $(tail -n 1 "$err")"

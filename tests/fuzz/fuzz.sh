@@ -9,7 +9,7 @@ declare -A sources=(
   [cards]="bootstrap/cards.cc bootstrap/came_with_program.cc bootstrap/layout.cc bootstrap/host_names.cc bootstrap/tcp/door.cc bootstrap/tcp/sockets.cc libcore/base/log.cc"
   [settings]="libcore/base/settings.cc transports/settings.cc libcore/base/log.cc"
   [cells]=
-  [report]="tools/report/trace.cc tools/report/results.cc tools/report/activity.cc"
+  [report]="tools/report/trace.cc tools/report/results.cc tools/report/activity.cc tools/report/where.cc tools/report/limit.cc"
   [topology]="arch/topology.cc"
 )
 pages=

@@ -4,8 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "libcore/trace/clock_fit.hpp"
 #include "libcore/trace/trace_file.hpp"
@@ -83,7 +87,7 @@ TEST(tracer, a_task_that_was_found_ready_late_has_the_time_since_it_was) {
   EXPECT_GE(t.ring().at(0).end, could + 5000);
   EXPECT_EQ(t.ring().at(2).begin, t.ring().at(2).end) << "a clock that is ahead makes no time before itself";
 
-  trace::trace_facts facts{"shm", "child_full", "steal_word", could, {}};
+  trace::trace_facts facts{"shm", "child_full", "steal_word", could, {}, {}};
   facts.ranks.resize(1);
   std::string text;
   trace::trace_encoder encoder(text, facts);
@@ -115,6 +119,68 @@ TEST(tracer, records_nothing_outside_of_runs_and_no_wait_inside_a_steal) {
   EXPECT_EQ(t.ring().at(1).kind, event_kind::wait);
   t.run_ends();
   EXPECT_EQ(t.ring().at(t.ring().size() - 1).kind, event_kind::run);
+}
+
+TEST(tracer, a_phase_begins_outside_of_runs_too_and_its_name_ends_somewhere) {
+  trace::tracer t(1 << 16);
+  t.phase_begins("setting up");
+  t.run_begins();
+  t.phase_begins(std::string(40, 'x'));
+  ASSERT_EQ(t.ring().size(), 2u);
+  EXPECT_EQ(t.ring().at(0).kind, event_kind::phase);
+  EXPECT_STREQ(reinterpret_cast<const char*>(t.ring().at(0).phase_ns.data()), "setting up");
+  EXPECT_EQ(std::strlen(reinterpret_cast<const char*>(t.ring().at(1).phase_ns.data())), trace::longest_phase);
+}
+
+TEST(tracer, what_moves_in_global_memory_is_part_of_a_run) {
+  trace::tracer t(1 << 16);
+  t.fetched(1, 100, 2, trace::tracer::now());
+  t.wrote_back(8, trace::tracer::now());
+  t.awaited(1, trace::tracer::now());
+  EXPECT_EQ(t.ring().size(), 0u);
+  t.run_begins();
+  t.fetched(3, 4096, 2, trace::tracer::now());
+  t.wrote_back(64, trace::tracer::now());
+  t.awaited(2, trace::tracer::now());
+  ASSERT_EQ(t.ring().size(), 3u);
+  EXPECT_EQ(t.ring().at(0).kind, event_kind::fetch);
+  EXPECT_EQ(t.ring().at(0).peer, 3);
+  EXPECT_EQ(t.ring().at(0).value, 4096u);
+  EXPECT_EQ(t.ring().at(0).count, 2u);
+  EXPECT_EQ(t.ring().at(1).value, 64u);
+  EXPECT_EQ(t.ring().at(2).peer, 2);
+}
+
+// A name may be of any bytes: what is no character of UTF-8 would make the file one that no reader takes.
+TEST(trace_file, has_names_of_any_bytes) {
+  trace::trace_facts facts{"shm", "continuation_greedy", "steal_word", 0, {}, {}};
+  facts.ranks.resize(1);
+  facts.sites.push_back({"/a/\xff\"q\\/caf\xc3\xa9.cc:7", {1, 3, 5000, 70}});
+  std::string text;
+  trace::trace_encoder encoder(text, facts);
+  encoder.begin();
+  const auto phase = [&](std::string_view name) {
+    event e{1, 1, event_kind::phase, steal_result::taken, 0, -1, 0, 1, {}};
+    std::memcpy(e.phase_ns.data(), name.data(), std::min(name.size(), trace::longest_phase));
+    encoder.event(0, e);
+  };
+  // Each is followed by what a reader has to see.
+  const std::vector<std::pair<std::string, std::string>> names{
+      {"solve", "solve"},
+      {"\xe2\x82\xac \xf0\x9f\x90\x9f", "\xe2\x82\xac \xf0\x9f\x90\x9f"},
+      {"cut in its middle: \xf0\x9f\x90", "cut in its middle: ???"},
+      {"\xc0\xaf \xe0\x80\xaf \xed\xa0\x80", "?? ??? ???"},
+      {"\xf4\x90\x80\x80 \x80 \xc3", "???? ? ?"},
+      {"tab\tand \"quote\"", "tab and \"quote\""}};
+  for (const auto& [given, read] : names) phase(given);
+  encoder.end();
+  const auto all = nlohmann::json::parse(text);
+  EXPECT_EQ(all["otherData"]["fetched_at"],
+            nlohmann::json::parse(R"([{"place":"/a/?\"q\\/café.cc:7","pieces":3,"bytes":5000,"waited_ns":70}])"));
+  const auto& events = all["traceEvents"];
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(events[events.size() - names.size() + i]["args"]["name"], names[i].second);
+  }
 }
 
 // A world in which the truth is known: clocks that differ by an offset and a rate, messages that take what they like.
@@ -186,7 +252,7 @@ TEST(clock_fit, the_default_is_no_change) {
 }
 
 TEST(trace_file, is_json_with_every_track_named_one_event_a_line) {
-  trace::trace_facts facts{"shm+\"odd\"", "continuation_greedy", "steal_word", 1000, {}};
+  trace::trace_facts facts{"shm+\"odd\"", "continuation_greedy", "steal_word", 1000, {}, {}};
   facts.ranks.resize(3);
   facts.ranks[2].node = 1;
   facts.ranks[1].lost = 17;

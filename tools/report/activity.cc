@@ -102,6 +102,7 @@ activity analyse(const trace& t) {
   }
   follow_joins(t, a);
   follow_steals(t, a);
+  a.where = divide_time(t, a.span);
   return a;
 }
 
@@ -130,34 +131,36 @@ nlohmann::ordered_json to_json(const trace& t, const activity& a) {
     matrix.push_back(
         {{"thief", who.first}, {"victim", who.second}, {"ok", c.ok}, {"failed", c.failed}, {"bytes", c.bytes}});
   }
-  return {{"kind", "trace"},
-          {"name", std::filesystem::path(t.file).stem().string()},
-          {"workers", t.ranks.size()},
-          {"nodes", nodes},
-          {"transport", t.transport},
-          {"sched", t.sched},
-          {"deque", t.deque},
-          {"seconds", static_cast<double>(a.span.end - a.span.begin) / 1e9},
-          {"events", events},
-          {"lost", t.lost()},
-          {"clock_offset_ns", offset},
-          {"clock_error_ns", error},
-          {"steals_ok", ok},
-          {"steals_failed", failed},
-          {"contexts_stolen", contexts},
-          {"outstanding_joins", outstanding},
-          {"published", published},
-          {"waits", waits},
-          {"waited_ns", waited},
-          {"joins_resumed", a.joins},
-          {"outstanding_join_ns", a.join_ns},
-          {"steal_latency_ns", a.steal_ns},
-          {"stolen_bytes", a.stolen_bytes},
-          {"mean_utilisation", a.mean_utilisation()},
-          {"utilisation", a.utilisation},
-          {"steal_phases_ns", phases},
-          {"steal_latency_powers_of_two", a.latency},
-          {"steals", matrix}};
+  nlohmann::ordered_json all = {{"kind", "trace"},
+                                {"name", std::filesystem::path(t.file).stem().string()},
+                                {"workers", t.ranks.size()},
+                                {"nodes", nodes},
+                                {"transport", t.transport},
+                                {"sched", t.sched},
+                                {"deque", t.deque},
+                                {"seconds", static_cast<double>(a.span.end - a.span.begin) / 1e9},
+                                {"events", events},
+                                {"lost", t.lost()},
+                                {"clock_offset_ns", offset},
+                                {"clock_error_ns", error},
+                                {"steals_ok", ok},
+                                {"steals_failed", failed},
+                                {"contexts_stolen", contexts},
+                                {"outstanding_joins", outstanding},
+                                {"published", published},
+                                {"waits", waits},
+                                {"waited_ns", waited},
+                                {"joins_resumed", a.joins},
+                                {"outstanding_join_ns", a.join_ns},
+                                {"steal_latency_ns", a.steal_ns},
+                                {"stolen_bytes", a.stolen_bytes},
+                                {"mean_utilisation", a.mean_utilisation()},
+                                {"utilisation", a.utilisation},
+                                {"steal_phases_ns", phases},
+                                {"steal_latency_powers_of_two", a.latency},
+                                {"steals", matrix}};
+  all.update(to_json(t, a.where));
+  return all;
 }
 
 }  // namespace tobi_report

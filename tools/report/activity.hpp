@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/report/trace.hpp"
+#include "tools/report/where.hpp"
 
 namespace tobi_report {
 
@@ -27,7 +28,8 @@ struct activity {
   std::uint64_t steals_ok = 0, steals_failed = 0, stolen_bytes = 0;
   double steal_ns = 0;      // mean of the successful ones
   std::uint64_t joins = 0;  // that waited and were resumed
-  double join_ns = 0;       // mean time from ready to resumed (outstanding join time, CLUSTER 2022 section V-B)
+  where_time_went where;
+  double join_ns = 0;  // mean time from ready to resumed (outstanding join time, CLUSTER 2022 section V-B)
 
   [[nodiscard]] double mean_utilisation() const;
 };

@@ -62,6 +62,40 @@ std::string activity_figure(const trace& t, const activity& a) {
          field.scale(false, most_ready, "ready outstanding joins", colours[3]);
 }
 
+// The shares of all workers' time, one on top of the other.
+std::string time_figure(const trace& t, const activity& a) {
+  const std::string title = fmt::format("what the workers did: {}", name_of(t));
+  if (a.where.over_time.empty()) return nothing(title, "nothing ran");
+  std::string out = frame(title, "time since the first run began");
+  const auto parts = static_cast<double>(a.where.over_time.size());
+  double legend = field.left;
+  std::vector<double> below(a.where.over_time.size());
+  for (std::size_t d = 0; d < doings; ++d) {
+    const auto what = static_cast<doing>(d);
+    if (a.where.all[d] <= 0) continue;
+    const char* const colour = what == doing::idle ? "#dddddd" : colours[d % colours.size()];
+    std::string under;
+    std::string over;
+    for (std::size_t b = 0; b < below.size(); ++b) {
+      const double x = field.x(static_cast<double>(b) / parts);
+      const double end = field.x(static_cast<double>(b + 1) / parts);
+      const double low = field.y(std::min(1.0, below[b]));
+      below[b] += a.where.over_time[b][d];
+      const double high = field.y(std::min(1.0, below[b]));
+      over += fmt::format("{:.2f},{:.1f} {:.2f},{:.1f} ", x, high, end, high);
+      under.insert(0, fmt::format("{:.2f},{:.1f} {:.2f},{:.1f} ", end, low, x, low));
+    }
+    out += fmt::format("<polygon points=\"{}{}\" fill=\"{}\"/>\n", over, under, colour);
+    out += box(legend, 36, 9, 9, colour) + words(legend + 12, 45, "start", words_for(what));
+    legend += 24 + 6.6 * static_cast<double>(std::string_view(words_for(what)).size());
+  }
+  const auto span_ns = static_cast<double>(a.span.end - a.span.begin);
+  for (int i = 0; i <= 4; ++i) {
+    out += words(field.x(i / 4.0), field.floor() + 20, "middle", time_text(span_ns * i / 4));
+  }
+  return out + field.scale(true, 1, "share of the workers' time", tobi_plot::axis_colour);
+}
+
 // Darker is more, by the logarithm. Many workers share a cell, so that the picture stays one.
 std::string steals_figure(const trace& t, const activity& a) {
   constexpr std::size_t most_cells = 64;
@@ -178,6 +212,7 @@ std::string phases_figure(const trace& t, const activity& a) {
 
 std::string figure(std::string_view name, const trace& t, const activity& a) {
   const std::string body = name == "activity"      ? activity_figure(t, a)
+                           : name == "time"        ? time_figure(t, a)
                            : name == "steals"      ? steals_figure(t, a)
                            : name == "utilisation" ? utilisation_figure(t, a)
                            : name == "latency"     ? latency_figure(t, a)

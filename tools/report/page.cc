@@ -117,6 +117,7 @@ std::string page(const std::vector<traced>& traces, const std::vector<line>& res
     out += fmt::format("<h2>Trace {}</h2>\n<p>{} workers, {}, {}, {}; {} of the oldest events lost.</p>\n",
                        escaped(t.read.file), t.read.ranks.size(), escaped(t.read.transport), escaped(t.read.sched),
                        escaped(t.read.deque), t.read.lost());
+    out += where_of(t.read, t.seen.where);
     for (const std::string_view name : figure_names) out += figure(name, t.read, t.seen);
   }
   return out + "</body></html>\n";

@@ -47,6 +47,7 @@ void print_trace(const traced& both) {
   if (t.lost() != 0) {
     fmt::print("  {} of the oldest events were lost: raise TOBI_TRACE_SIZE to see the beginning\n", t.lost());
   }
+  print_where(t, a.where);
   fmt::print("  busy workers   |{}| {:.1f} %\n", sparkline(a.busy, static_cast<double>(t.ranks.size())),
              a.mean_utilisation() * 100);
   const double most_ready = a.ready.empty() ? 0 : *std::max_element(a.ready.begin(), a.ready.end());

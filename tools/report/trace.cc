@@ -81,7 +81,7 @@ class reader {
     if (all.is_discarded()) throw bad_input(into_.file + " ends in the middle of its first line");
     try {
       const json& facts = all.at("otherData");
-      if (const json& version = facts.at("version"); version != 1 && version != 2)
+      if (const json& version = facts.at("version"); version != 1 && version != 2 && version != 3)
         throw bad_input(into_.file + " has a version that this tobi-report does not know");
       into_.transport = facts.at("transport").get<std::string>();
       into_.sched = facts.at("sched").get<std::string>();
@@ -103,10 +103,22 @@ class reader {
         f.outstanding_joins = whole<std::uint64_t>(r, "suspend");
         f.published = whole<std::uint64_t>(r, "publish");
         f.waits = whole<std::uint64_t>(r, "wait");
+        const auto later = [&r](const char* name) {  // not in the older versions
+          return r.contains(name) ? whole<std::uint64_t>(r, name) : 0;
+        };
+        f.checkouts = later("checkouts");
+        f.hits = later("hits");
+        f.fetched_bytes = later("fetched_bytes");
+        f.written_bytes = later("written_bytes");
         into_.ranks.push_back(f);
+      }
+      for (const json& s : facts.value("fetched_at", json::array())) {
+        into_.sites.push_back({s.at("place").get<std::string>(), whole<std::uint64_t>(s, "pieces"),
+                               whole<std::uint64_t>(s, "bytes"), whole<std::uint64_t>(s, "waited_ns")});
       }
       into_.tasks.resize(workers);
       into_.runs.resize(workers);
+      into_.time.resize(workers);
       named_.resize(workers);
       seen_.resize(workers);
       all_.resize(workers);
@@ -140,7 +152,7 @@ class reader {
         const ns end = phase == "X" ? begin + time_of(e, "dur") : begin;
         if (end < begin) refuse("ends before it begins");
         ++seen_[r];
-        if (phase == "X") all_[r].push_back({begin, end});
+        if (phase == "X") all_[r].push_back({{begin, end}, doing_of(e, name)});
         // A worker writes an event when it is over, so its file is ordered by ends.
         if (end < last_end_[r]) refuse("is out of order");
         last_end_[r] = end;
@@ -160,11 +172,27 @@ class reader {
     }
   }
 
+  static doing doing_of(const json& e, const std::string& name) {
+    if (name == "task") return doing::computing;
+    if (name == "fetch") return doing::fetching;
+    if (name == "write_back") return doing::writing_back;
+    if (name == "await_release") return doing::awaiting;
+    if (name == "wait") return doing::other_wait;
+    if (name == "suspend" || name == "resume") return doing::switching;
+    const bool stolen =
+        name == "steal" && (e.at("args").at("result") == "success" || e.at("args").at("result") == "context");
+    return stolen ? doing::stealing : doing::idle;
+  }
+
   void take(const json& e, int rank, const std::string& name, ns begin, ns end) {
     const auto r = static_cast<std::size_t>(rank);
     if (name == "task") into_.tasks[r].push_back({begin, end});
     if (name == "run") into_.runs[r].push_back({begin, end});
     if (name == "wait") into_.ranks[r].waited_ns += static_cast<double>(end - begin);
+    if (name == "fetch" || name == "write_back") {
+      into_.transfers.push_back({end, whole<std::uint64_t>(e.at("args"), "bytes"), name == "write_back"});
+    }
+    if (name == "phase") into_.marks.push_back({begin, e.at("args").at("name").get<std::string>()});
     if (name == "ready" || name == "resume") {
       const auto text = e.at("args").at("join").get<std::string>();
       std::uint64_t join = 0;
@@ -203,6 +231,42 @@ class reader {
     ++at->steals;
   }
 
+  // What lies within another interval is a part of it: a wait for the fabric is fetching where bytes are fetched.
+  static doing within(doing outer, doing inner) {
+    return inner == doing::other_wait && outer != doing::computing ? outer : inner;
+  }
+
+  // Each moment belongs to the innermost interval around it. False where they do not nest.
+  static bool divide(const std::vector<piece>& nest, std::vector<piece>& into) {
+    std::vector<piece> open;
+    ns at = 0;
+    const auto until = [&](ns end) {
+      if (end <= at) return;
+      if (!into.empty() && into.back().what == open.back().what && into.back().when.end == at) {
+        into.back().when.end = end;
+      } else {
+        into.push_back({{at, end}, open.back().what});
+      }
+      at = end;
+    };
+    const auto close = [&](ns begin) {
+      for (; !open.empty() && open.back().when.end <= begin; open.pop_back()) until(open.back().when.end);
+    };
+    for (const piece& p : nest) {
+      close(p.when.begin);
+      if (open.empty()) {
+        at = p.when.begin;
+        open.push_back(p);
+        continue;
+      }
+      if (p.when.end > open.back().when.end) return false;
+      until(p.when.begin);
+      open.push_back({p.when, within(open.back().what, p.what)});
+    }
+    close(longest_ns);
+    return true;
+  }
+
   // What a viewer relies on, and what the job counted itself.
   void check() {
     for (std::size_t r = 0; r < into_.ranks.size(); ++r) {
@@ -211,16 +275,12 @@ class reader {
       };
       if (!named_[r]) wrong("has no name");
       if (seen_[r] != into_.ranks[r].events) wrong("has another number of events than it says");
-      std::vector<interval>& nest = all_[r];
-      std::stable_sort(nest.begin(), nest.end(), [](const interval& a, const interval& b) {
-        return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+      std::vector<piece>& nest = all_[r];
+      std::reverse(nest.begin(), nest.end());  // of two that are the same time, the one around the other was over later
+      std::stable_sort(nest.begin(), nest.end(), [](const piece& a, const piece& b) {
+        return a.when.begin != b.when.begin ? a.when.begin < b.when.begin : a.when.end > b.when.end;
       });
-      std::vector<ns> open;
-      for (const interval& i : nest) {
-        while (!open.empty() && open.back() <= i.begin) open.pop_back();
-        if (!open.empty() && i.end > open.back()) wrong("has intervals that do not nest");
-        open.push_back(i.end);
-      }
+      if (!divide(nest, into_.time[r])) wrong("has intervals that do not nest");
     }
     std::vector<std::uint64_t> ok(into_.ranks.size());
     std::vector<std::uint64_t> failed(into_.ranks.size());
@@ -241,6 +301,10 @@ class reader {
       };
       return place(a.name) < place(b.name);
     });
+    std::stable_sort(into_.transfers.begin(), into_.transfers.end(),
+                     [](const transfer& a, const transfer& b) { return a.at < b.at; });
+    std::stable_sort(into_.marks.begin(), into_.marks.end(),
+                     [](const phase_mark& a, const phase_mark& b) { return a.at < b.at; });
     std::stable_sort(into_.joins.begin(), into_.joins.end(),
                      [](const join_event& a, const join_event& b) { return a.at < b.at; });
   }
@@ -249,7 +313,7 @@ class reader {
   std::size_t line_ = 0;
   std::vector<bool> named_;
   std::vector<std::uint64_t> seen_;
-  std::vector<std::vector<interval>> all_;
+  std::vector<std::vector<piece>> all_;
   std::vector<ns> last_end_;
 };
 

@@ -21,6 +21,44 @@ struct interval {
   ns begin = 0, end = 0;
 };
 
+/// What a worker does in a run, at each moment one of them.
+enum class doing : std::uint8_t {
+  computing,
+  fetching,      // waits for bytes of global memory
+  writing_back,  // sends its own home
+  awaiting,      // waits for the release of another worker
+  other_wait,    // in a task, waits for the fabric otherwise: updates, frees
+  switching,     // puts a task aside, or gets it back
+  stealing,      // with success
+  idle
+};
+inline constexpr std::size_t doings = 8;
+
+/// A part of a worker's time; those of one worker are in order and do not overlap.
+struct piece {
+  interval when;
+  doing what = doing::idle;
+};
+
+/// Bytes of global memory that came or went.
+struct transfer {
+  ns at = 0;
+  std::uint64_t bytes = 0;
+  bool home = false;  // were written back
+};
+
+/// The program has begun a phase.
+struct phase_mark {
+  ns at = 0;
+  std::string name;
+};
+
+/// Bytes that were fetched for a line of the program.
+struct fetch_site {
+  std::string place;
+  std::uint64_t pieces = 0, bytes = 0, waited_ns = 0;
+};
+
 struct steal {
   int thief = 0, victim = 0;
   bool ok = false;
@@ -48,6 +86,7 @@ struct rank_facts {
   std::int64_t clock_offset_ns = 0;
   std::uint64_t clock_error_ns = 0;
   std::uint64_t steals_ok = 0, steals_failed = 0, outstanding_joins = 0, published = 0, waits = 0;
+  std::uint64_t checkouts = 0, hits = 0, fetched_bytes = 0, written_bytes = 0;  // since the job began
   std::uint64_t contexts_stolen = 0;  // lists of ready tasks, taken from another worker
   std::uint64_t contexts_seen = 0;    // in the file
   double waited_ns = 0;               // in the file
@@ -61,6 +100,10 @@ struct trace {
   std::vector<steal> steals;
   std::vector<join_event> joins;  // in order
   std::vector<phase_sum> phases;
+  std::vector<std::vector<piece>> time;  // of each worker
+  std::vector<transfer> transfers;       // by time
+  std::vector<phase_mark> marks;         // by time
+  std::vector<fetch_site> sites;
 
   [[nodiscard]] std::uint64_t lost() const {
     std::uint64_t sum = 0;

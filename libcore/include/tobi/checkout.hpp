@@ -54,7 +54,7 @@ inline constexpr tag<access::read_write> read_write{};
 
 /// The pair of the paper: each checkout_raw is followed by one checkin_raw with the same arguments. A checkout of 0
 /// bytes does nothing.
-inline void checkout_raw(const void* at, std::size_t bytes, access how) {
+[[gnu::always_inline]] inline void checkout_raw(const void* at, std::size_t bytes, access how) {
   global_calls::checkout(at, bytes, static_cast<std::uint32_t>(how));
 }
 /// Ends the checkout that has the same arguments.
@@ -70,7 +70,8 @@ class [[nodiscard]] checked_out {
   using element_type = std::conditional_t<How == access::read, const T, T>;
 
   /// Made by checkout() and checkout_nb(): WAIT says which.
-  checked_out(global_ptr<T> first, std::size_t count, bool wait) : first_(first.raw()), count_(count), waits_(!wait) {
+  [[gnu::always_inline]] checked_out(global_ptr<T> first, std::size_t count, bool wait)
+      : first_(first.raw()), count_(count), waits_(!wait) {
     if (count_ == 0) return;  // nothing is no checkout: it is held by nobody, and may lie anywhere
     const std::uint32_t how = static_cast<std::uint32_t>(How);
     wait ? global_calls::checkout(first_, bytes(), how) : global_calls::checkout_nb(first_, bytes(), how);
@@ -137,22 +138,22 @@ class [[nodiscard]] checked_out {
 /// if (rt.rank() == 0) std::printf("%ld\n", sum);  // prints 50
 /// @endcode
 template <class T, access How>
-checked_out<T, How> checkout(global_ptr<T> first, std::size_t count, mode::tag<How>) {
+[[gnu::always_inline]] inline checked_out<T, How> checkout(global_ptr<T> first, std::size_t count, mode::tag<How>) {
   return {first, count, true};
 }
 /// Checks out a whole span.
 template <class T, access How>
-checked_out<T, How> checkout(global_span<T> what, mode::tag<How> how) {
+[[gnu::always_inline]] inline checked_out<T, How> checkout(global_span<T> what, mode::tag<How> how) {
   return checkout(what.data(), what.size(), how);
 }
 /// Starts to fetch, and returns. The bytes are there after wait(), or at the first use of the result.
 template <class T, access How>
-checked_out<T, How> checkout_nb(global_ptr<T> first, std::size_t count, mode::tag<How>) {
+[[gnu::always_inline]] inline checked_out<T, How> checkout_nb(global_ptr<T> first, std::size_t count, mode::tag<How>) {
   return {first, count, false};
 }
 /// Starts to fetch a whole span.
 template <class T, access How>
-checked_out<T, How> checkout_nb(global_span<T> what, mode::tag<How> how) {
+[[gnu::always_inline]] inline checked_out<T, How> checkout_nb(global_span<T> what, mode::tag<How> how) {
   return checkout_nb(what.data(), what.size(), how);
 }
 
@@ -162,7 +163,7 @@ checked_out<T, How> checkout_nb(global_span<T> what, mode::tag<How> how) {
 
 /// Returns one element by value.
 template <class T>
-[[nodiscard]] std::remove_const_t<T> load(global_ptr<T> from) {
+[[nodiscard, gnu::always_inline]] inline std::remove_const_t<T> load(global_ptr<T> from) {
   // A look at what is here already needs no checkout: nothing of this worker comes between the look and the copy.
   if constexpr (detail::travels<T>) {
     if (global_calls::readable(from.raw(), sizeof(T))) return *from.raw();
@@ -171,7 +172,7 @@ template <class T>
 }
 /// Writes one element, which is copied by its bytes.
 template <class T>
-void store(global_ptr<T> to, const T& value) {
+[[gnu::always_inline]] inline void store(global_ptr<T> to, const T& value) {
   static_assert(detail::travels<T>, "tobi: store() writes bytes; construct other objects in a checkout");
   *checkout(to, 1, mode::write) = value;
 }

@@ -65,9 +65,9 @@ class global_ref {
   global_ref(const global_ref&) = default;
 
   /// Returns the element as it is now: for members of a structure, `a[i].get().x`.
-  [[nodiscard]] value_type get() const { return load(at_); }
+  [[nodiscard, gnu::always_inline]] value_type get() const { return load(at_); }
   /// Returns the element as it is now.
-  operator value_type() const { return get(); }
+  [[gnu::always_inline]] operator value_type() const { return get(); }
   /// Returns the address of the element: &a[i].
   [[nodiscard]] constexpr global_ptr<T> operator&() const noexcept { return at_; }
   /// Does not compile: the element is there already.
@@ -79,7 +79,7 @@ class global_ref {
   }
 
   /// Assigns to the element. Assignments are const, because they change the element and not the reference.
-  const global_ref& operator=(const value_type& value) const requires(!std::is_const_v<T>) {
+  [[gnu::always_inline]] const global_ref& operator=(const value_type& value) const requires(!std::is_const_v<T>) {
     store(at_, value);
     return *this;
   }

@@ -23,6 +23,7 @@
 #include "tobi/mapped_file.hpp"
 #include "tobi/parallel.hpp"
 #include "tobi/per_worker.hpp"
+#include "tobi/phase.hpp"
 #include "tobi/placement.hpp"
 #include "tobi/runtime.hpp"
 #include "tobi/statistics.hpp"

@@ -89,8 +89,11 @@ inline detail::home_layout layout(const void*, std::size_t bytes) noexcept { ret
 }  // namespace elided
 #else
 namespace global_calls {
-inline void checkout(const void* at, std::size_t bytes, std::uint32_t how) { detail::tobi_checkout(at, bytes, how); }
-inline void checkout_nb(const void* at, std::size_t bytes, std::uint32_t how) {
+// Part of their caller also where nothing is optimized: then the call comes from a line of the program.
+[[gnu::always_inline]] inline void checkout(const void* at, std::size_t bytes, std::uint32_t how) {
+  detail::tobi_checkout(at, bytes, how);
+}
+[[gnu::always_inline]] inline void checkout_nb(const void* at, std::size_t bytes, std::uint32_t how) {
   detail::tobi_checkout_nb(at, bytes, how);
 }
 inline void wait() { detail::tobi_checkout_wait(); }

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "tobi/detail/standard.hpp"
+
 namespace tobi {
 
 #ifdef TOBI_ELIDE

@@ -97,7 +97,7 @@ bool letter_reader::execute(const letter& one) noexcept {
         // Relaxed, as every update of a word is.
         std::atomic_ref(reinterpret_cast<std::uint64_t*>(to)[i]).fetch_add(values[i], std::memory_order_relaxed);
       }
-    } else if (hold_lock(home)) {
+    } else if (is_stored(kind) || hold_lock(home)) {
       what.apply(to, reinterpret_cast<const std::byte*>(values), count * bytes_of(kind));
     } else {
       return false;

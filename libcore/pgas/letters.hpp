@@ -41,8 +41,8 @@ struct letter {
   std::uint32_t kind;                              // of the numbers
   std::uint32_t words;                             // of TEXT
   std::uint64_t receipt;                           // a location; 0: a later one of the same sender names it
-  // Runs of numbers next to each other: {numbers:20, offset in the owner's region:44}, and what is added to each. A run
-  // of numbers that are changed under locks lies in one lot.
+  // Runs of numbers next to each other: {numbers:20, offset in the owner's region:44}, and what is added to each, or
+  // stored. A run of numbers that are changed under locks lies in one lot.
   std::uint64_t text[most_words];
 };
 

@@ -124,9 +124,8 @@ void memory::accumulate_at(std::uintptr_t at, const std::size_t* places, const s
   const entered now(*this, global_phase::checkin);
   const std::size_t each = bytes_of(number);
   home_run known;
-  for (std::size_t i = 0; i < count; ++i) {
-    prepare_update(at + places[i] * each, each, each, "tobi::accumulate_at", known);
-  }
+  const char* const call = is_stored(number) ? "tobi::store_at" : "tobi::accumulate_at";
+  for (std::size_t i = 0; i < count; ++i) prepare_update(at + places[i] * each, each, each, call, known);
   const std::uint64_t first = offset_of(reinterpret_cast<const void*>(at));
   if (watch_ == nullptr) {
     at_homes().add_at(first, places, values, count, number);
@@ -134,7 +133,7 @@ void memory::accumulate_at(std::uintptr_t at, const std::size_t* places, const s
   } else {
     // One by one: what lies between the places is nobody's affair here.
     for (std::size_t i = 0; i < count; ++i) {
-      const checkout_key shown{at + places[i] * each, each, access::update};
+      const checkout_key shown{at + places[i] * each, each, is_stored(number) ? access::write : access::update};
       watch_->begins(shown, place);
       at_homes().add_at(first, places + i, values + i * each, 1, number);
       updates_were_made();

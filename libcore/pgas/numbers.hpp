@@ -16,9 +16,13 @@ using detail::number_kind;
 using detail::update_kind;
 
 constexpr std::size_t bytes_of(number_kind k) noexcept {
-  return k == number_kind::int64 || k == number_kind::uint64 || k == number_kind::float64 ? 8 : 4;
+  return k == number_kind::int64 || k == number_kind::uint64 || k == number_kind::float64 || k == number_kind::stored64
+             ? 8
+             : 4;
 }
-/// Those that the fabric's atomics change. All others are changed under a lock.
+/// Those that are no numbers: an update replaces them, and one task at a time may. Nothing excludes anything.
+constexpr bool is_stored(number_kind k) noexcept { return k == number_kind::stored32 || k == number_kind::stored64; }
+/// Those that the fabric's atomics change. All other numbers are changed under a lock.
 constexpr bool is_word(number_kind k) noexcept { return k == number_kind::int64 || k == number_kind::uint64; }
 
 /// Integers wrap around, as they do in a fabric's fetch-and-add.
@@ -63,6 +67,8 @@ auto with_number(number_kind k, F f) {
     case number_kind::float32:
       return f(float{});
     case number_kind::float64:
+    case number_kind::stored32:  // not asked for
+    case number_kind::stored64:
       break;
   }
   return f(double{});
@@ -77,6 +83,10 @@ struct update {
 
   /// Changes the BYTES of numbers at AT by those at OPERANDS. The operands may lie at any address.
   void apply(std::byte* at, const std::byte* operands, std::size_t bytes) const noexcept {
+    if (is_stored(number)) {
+      std::memcpy(at, operands, bytes);
+      return;
+    }
     with_number(number, [&](auto zero) {
       using T = decltype(zero);
       T compared;

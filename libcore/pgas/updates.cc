@@ -118,7 +118,9 @@ void updates::add_at(std::uint64_t at, const std::size_t* places, const std::byt
     for (std::size_t i = 0; i < n; ++i) {
       const std::uint64_t where = at + places[begin + i] * each;
       const std::byte* const operand = values + (begin + i) * each;
-      if (!by_cpu(found[i])) {
+      if (is_stored(number) && found[i].region != nullptr) {
+        std::memcpy(found[i].region + found[i].home, operand, each);
+      } else if (!by_cpu(found[i])) {
         note(found[i], where, operand);
       } else if (word) {
         std::uint64_t by;
@@ -163,10 +165,10 @@ void updates::send() {
   numbers_.clear();
 }
 
-// By homes, and one for each: what it costs to send a number is more than a place in a sort. Which of them come first
-// is nobody's affair: updates are not ordered.
+// By homes, and one for each: what it costs to send a number is more than a place in a sort. Which of the sums comes
+// first is nobody's affair. Of what is stored the last one counts.
 void updates::sort_and_merge(std::vector<scattered>& all) {
-  std::sort(all.begin(), all.end(), [](const scattered& a, const scattered& b) {
+  std::stable_sort(all.begin(), all.end(), [](const scattered& a, const scattered& b) {
     return a.rank != b.rank ? a.rank < b.rank : a.home < b.home;
   });
   const update sum{update_kind::add, kind_};
@@ -192,6 +194,8 @@ void updates::send_sorted(std::span<const scattered> all) {
     all = all.subspan(some.size());
     if (by_letter(first.rank, first.region, some.size())) {
       for (const scattered& one : some) letters_->add(one.rank, kind_, one.home, one.bytes(), 1);
+    } else if (is_stored(kind_)) {
+      for (const scattered& one : some) store({one.rank, one.home, sizeof one.operand, one.region}, one.bytes());
     } else if (!is_word(kind_)) {
       gather(some, what);
     } else {
@@ -228,6 +232,14 @@ void updates::add_word(const finder::place& p, std::uint64_t operand) {
     return;
   }
   batch_.fetch_add(p.rank, p.home, operand, &staged().unread);
+  if (++noted_ < words_most) return;
+  batch_.post();
+  noted_ = 0;
+}
+
+// The bytes stay where they are until finish_words().
+void updates::store(const finder::place& p, const std::byte* bytes) {
+  batch_.put(p.rank, p.home, bytes, bytes_of(kind_));
   if (++noted_ < words_most) return;
   batch_.post();
   noted_ = 0;

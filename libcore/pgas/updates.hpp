@@ -19,6 +19,9 @@
 //     this worker itself asks for one of them, when there is much of it, or after a while. Meanwhile the cache may
 //     fetch what they were, next to other bytes: it forgets that when they are sent.
 //
+// U7. What is stored (tobi::store_at) waits as numbers do and goes in letters, too, without atomics and locks: it is of
+//     one task at a time, as a store is. Where no letters are sent it is a put of its own.
+//
 // Why not a letter for everything, which needs no lock: a fabric with RMA of its own would have it wait for the
 // target's processor, and a letter takes three round trips. Why not a loop of compare-and-swap per number: a fabric
 // executes one atomic at a time, where a put brings a thousand numbers. A single number costs the same in both ways: a
@@ -96,7 +99,8 @@ class updates {
   /// Adds BYTES of numbers at FROM to those at AT of the view, which exist. What was added to few of them on other
   /// workers may wait for send().
   void add(std::uint64_t at, const std::byte* from, std::size_t bytes, number_kind number);
-  /// Adds value i to the number PLACES[i] from AT on, which exists. What was added on others may wait for send().
+  /// Adds value i to the number PLACES[i] from AT on, which exists, or stores it there. What is for others may wait for
+  /// send().
   void add_at(std::uint64_t at, const std::size_t* places, const std::byte* values, std::size_t count,
               number_kind number);
   /// Whether there is something to send, of numbers that are not of the kind OTHER.
@@ -142,6 +146,7 @@ class updates {
   [[nodiscard]] staging& staged();
   [[nodiscard]] std::byte* take(std::size_t bytes);
   void add_word(const finder::place& p, std::uint64_t operand);
+  void store(const finder::place& p, const std::byte* bytes);
   void finish_words();
   [[nodiscard]] std::uint64_t change_word(const finder::place& p, const update& what, std::uint64_t operand);
   void split(finder& find, std::uint64_t at, const std::byte* from, std::size_t bytes, const update& what);

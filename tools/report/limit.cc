@@ -85,7 +85,7 @@ void find_limit(const trace& t, where_time_went& w) {
       break;
     case doing::writing_back:
       w.sentence = fmt::format("Writing back to other nodes: {} of all time.", percent(lost)) + where_most(w) +
-                   " Store in the order of the memory, at its owner (tobi::on), or return values and combine them.";
+                   " Collect small stores (store_at), or store at the owner of the memory (tobi::on).";
       break;
     case doing::awaiting:
       w.sentence = fmt::format("Waiting until others have released what they wrote: {} of all time.", percent(lost)) +

@@ -84,15 +84,7 @@ void accumulate(global_span<T> to, std::type_identity_t<std::span<const T>> from
 template <detail::updated_number T>
 void accumulate_at(global_span<T> to, std::span<const std::size_t> places,
                    std::type_identity_t<std::span<const T>> values) {
-  if (places.size() != values.size()) {
-    throw std::invalid_argument("tobi::accumulate_at was given " + std::to_string(values.size()) + " numbers for " +
-                                std::to_string(places.size()) + " places; give it as many");
-  }
-  for (const std::size_t place : places) {
-    if (place < to.size()) continue;
-    throw std::out_of_range("tobi::accumulate_at was given place " + std::to_string(place) + " of " +
-                            std::to_string(to.size()) + " numbers");
-  }
+  detail::check_places("accumulate_at", "numbers", places, values.size(), to.size());
   if (places.empty()) return;
   update_calls::accumulate_at(to.data().raw(), places.data(), values.data(), places.size());
 }

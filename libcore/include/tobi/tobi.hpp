@@ -26,6 +26,7 @@
 #include "tobi/phase.hpp"
 #include "tobi/placement.hpp"
 #include "tobi/runtime.hpp"
+#include "tobi/scatter.hpp"
 #include "tobi/statistics.hpp"
 #include "tobi/task.hpp"
 #include "tobi/task_collection.hpp"

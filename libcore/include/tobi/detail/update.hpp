@@ -8,6 +8,10 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
 
 #include "tobi/detail/standard.hpp"
@@ -15,7 +19,8 @@
 namespace tobi::detail {
 
 /// The numbers that are updated where they lie.
-enum class number_kind : std::uint32_t { int32, uint32, int64, uint64, float32, float64 };
+/// stored32 and stored64 are bytes of anything, which replace what was there.
+enum class number_kind : std::uint32_t { int32, uint32, int64, uint64, float32, float64, stored32, stored64 };
 /// What an update of one number does.
 enum class update_kind : std::uint32_t { add, min, max, compare_swap };
 
@@ -32,10 +37,24 @@ constexpr number_kind kind_of() noexcept {
   return std::is_signed_v<T> ? number_kind::int64 : number_kind::uint64;
 }
 
+/// Throws where there are not as many VALUES, which are WHAT, as PLACES, and for a place behind SIZE.
+inline void check_places(const char* call, const char* what, std::span<const std::size_t> places, std::size_t values,
+                         std::size_t size) {
+  if (places.size() != values) {
+    throw std::invalid_argument(std::string("tobi::") + call + " was given " + std::to_string(values) + " " + what +
+                                " for " + std::to_string(places.size()) + " places; give it as many");
+  }
+  for (const std::size_t place : places) {
+    if (place < size) continue;
+    throw std::out_of_range(std::string("tobi::") + call + " was given place " + std::to_string(place) + " of " +
+                            std::to_string(size) + " " + what);
+  }
+}
+
 extern "C" {
 /// Adds COUNT numbers at FROM to those at TO.
 void tobi_accumulate(void* to, const void* from, std::size_t count, std::uint32_t number);
-/// Adds value i to the number at place PLACES[i] from TO on.
+/// Adds value i to the number at place PLACES[i] from TO on. What is stored takes its place.
 void tobi_accumulate_at(void* to, const std::size_t* places, const void* values, std::size_t count,
                         std::uint32_t number);
 /// Updates one number. OLD is what it was. EXPECTED: of compare_swap.
@@ -70,6 +89,11 @@ template <class T>
 void accumulate_at(T* to, const std::size_t* places, const T* values, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) to[places[i]] = sum(to[places[i]], values[i]);
 }
+inline void store_at(void* to, const std::size_t* places, const void* values, std::size_t count, std::size_t each) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::memcpy(static_cast<std::byte*>(to) + places[i] * each, static_cast<const std::byte*>(values) + i * each, each);
+  }
+}
 template <detail::update_kind How, class T>
 T update(T* at, T operand, T expected) {
   const T old = *at;
@@ -87,6 +111,11 @@ void accumulate(T* to, const T* from, std::size_t count) {
 template <class T>
 void accumulate_at(T* to, const std::size_t* places, const T* values, std::size_t count) {
   detail::tobi_accumulate_at(to, places, values, count, static_cast<std::uint32_t>(detail::kind_of<T>()));
+}
+/// Words of EACH bytes, 4 or 8.
+inline void store_at(void* to, const std::size_t* places, const void* values, std::size_t count, std::size_t each) {
+  const auto kind = each == 8 ? detail::number_kind::stored64 : detail::number_kind::stored32;
+  detail::tobi_accumulate_at(to, places, values, count, static_cast<std::uint32_t>(kind));
 }
 template <detail::update_kind How, class T>
 T update(T* at, T operand, T expected) {

@@ -62,6 +62,33 @@ TEST_P(scattered_stores, are_seen_by_their_own_task) {
   });
 }
 
+// Of many values for few places, more than a sort keeps in order by chance, the last ones count.
+TEST_P(scattered_stores, to_one_place_are_the_last_of_them) {
+  expect_zero([](tobi::runtime&) {
+    const auto all = dealt<std::int64_t>();
+    const int wrong = tobi::run([=] {
+      constexpr std::size_t places = 300;
+      std::vector<std::size_t> at;
+      std::vector<std::int64_t> values;
+      std::vector<std::int64_t> last(places);
+      for (std::size_t i = 0; i < 20 * places; ++i) {
+        const std::size_t which = i * i % places;
+        at.push_back(which * (n / places));
+        values.push_back(static_cast<std::int64_t>(i + 1));
+        last[which] = values.back();
+      }
+      for (const std::size_t place : at) store_one<std::int64_t>(all, place, 0);
+      for (std::size_t p = 0; p < places; ++p) store_one<std::int64_t>(all, p * (n / places), 0);
+      tobi::store_at(all, at, values);
+      int bad = 0;
+      for (std::size_t p = 0; p < places; ++p) bad += tobi::load(all.data() + p * (n / places)) != last[p];
+      return bad;
+    });
+    tobi::free_all(all);
+    return wrong;
+  });
+}
+
 // A permutation, by tasks that are not ordered, each for places all over the array.
 template <class T, class Make>
 int permuted(Make make) {

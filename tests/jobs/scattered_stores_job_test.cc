@@ -62,6 +62,26 @@ TEST_P(scattered_stores, are_seen_by_their_own_task) {
   });
 }
 
+// What a cache has fetched of the neighbours meanwhile.
+TEST_P(scattered_stores, are_not_hidden_by_what_was_fetched_meanwhile) {
+  expect_zero([](tobi::runtime&) {
+    const auto all = dealt<std::int64_t>();
+    const int wrong = tobi::run([=] {
+      int bad = 0;
+      tobi::fill(all, std::int64_t{0});
+      for (std::size_t i = 8; i + 8 < n; i += 1111) {
+        store_one<std::int64_t>(all, i, 3);
+        bad += tobi::load(all.data() + i + 1) != 0;
+        bad += tobi::load(all.data() + i - 1) != 0;
+        bad += tobi::load(all.data() + i) != 3;
+      }
+      return bad;
+    });
+    tobi::free_all(all);
+    return wrong;
+  });
+}
+
 // Of many values for few places, more than a sort keeps in order by chance, the last ones count.
 TEST_P(scattered_stores, to_one_place_are_the_last_of_them) {
   expect_zero([](tobi::runtime&) {

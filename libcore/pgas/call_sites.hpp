@@ -16,11 +16,13 @@ class call_sites {
   /// What follows is for PLACE, an address of code.
   void at(const void* place) noexcept { place_ = reinterpret_cast<std::uintptr_t>(place); }
   void fetches(std::uint64_t bytes) {
-    trace::call_site& s = here();
+    fetched_for_ = place_;
+    trace::call_site& s = row(fetched_for_);
     ++s.pieces;
     s.bytes += bytes;
   }
-  void waited(std::uint64_t ns) { here().waited_ns += ns; }
+  /// For what was fetched last: several checkouts may wait together.
+  void waited(std::uint64_t ns) { row(fetched_for_).waited_ns += ns; }
 
   [[nodiscard]] const std::vector<trace::call_site>& all() const noexcept { return all_; }
   void clear() noexcept { all_.clear(); }
@@ -37,7 +39,6 @@ class call_sites {
   // A program has some dozens. What it makes at run time is summed up.
   static constexpr std::size_t most = 256;
 
-  trace::call_site& here() { return row(place_); }
   trace::call_site& row(std::uint64_t place) {
     for (trace::call_site& s : all_) {
       if (s.place == place) return s;
@@ -48,6 +49,7 @@ class call_sites {
 
   std::vector<trace::call_site> all_;
   std::uint64_t place_ = 0;
+  std::uint64_t fetched_for_ = 0;
 };
 
 }  // namespace tobi::pgas

@@ -168,9 +168,14 @@ void updates::send() {
 // By homes, and one for each: what it costs to send a number is more than a place in a sort. Which of the sums comes
 // first is nobody's affair. Of what is stored the last one counts.
 void updates::sort_and_merge(std::vector<scattered>& all) {
-  std::stable_sort(all.begin(), all.end(), [](const scattered& a, const scattered& b) {
+  const auto by_home = [](const scattered& a, const scattered& b) {
     return a.rank != b.rank ? a.rank < b.rank : a.home < b.home;
-  });
+  };
+  if (is_stored(kind_)) {
+    std::stable_sort(all.begin(), all.end(), by_home);
+  } else {
+    std::sort(all.begin(), all.end(), by_home);
+  }
   const update sum{update_kind::add, kind_};
   std::size_t kept = 0;
   for (const scattered& one : all) {

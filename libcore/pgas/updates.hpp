@@ -23,7 +23,7 @@
 //     one task at a time, as a store is. Where no letters are sent it is a put of its own.
 //
 // Why not a letter for everything, which needs no lock: a fabric with RMA of its own would have it wait for the
-// target's processor, and a letter takes three round trips. Why not a loop of compare-and-swap per number: a fabric
+// target's processor, and a letter takes four round trips. Why not a loop of compare-and-swap per number: a fabric
 // executes one atomic at a time, where a put brings a thousand numbers. A single number costs the same in both ways: a
 // get behind the lock in one chain, and a put before it is given up in another.
 #pragma once

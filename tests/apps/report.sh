@@ -125,7 +125,7 @@ if command -v jq >/dev/null; then
   limits "one worker alone" idle 0.5 "In 100 % of the time by the clock, one worker at most had a task" "$busy" 'idle:0:100 run:0:100'
   limits "too few tasks for all" idle 0.25 "the others had no more to give away" "$busy" "$busy" "$busy" 'idle:0:100 run:0:100'
   limits "an idle worker that waits for the fabric is idle" idle 0.5 "" "$busy" 'wait:10:80 idle:0:100 run:0:100'
-  limits "the phase with the most of it" fetching 0.3 "80 % of it in two." "_=one:0:0 fetch:0:12 _=two:20:0 fetch:30:48 $busy" "$busy"
+  limits "the phase with the most of it" fetching 0.3 "80 % of it in phase two." "_=one:0:0 fetch:0:12 _=two:20:0 fetch:30:48 $busy" "$busy"
   all "phases: names, times, seconds, shares, bytes" 'is "[.phases[] | [.name, .times, .fetched_bytes]] == [[\"one\", 1, 1000], [\"two\", 1, 1000]]"' \
     'near ".phases[1].seconds" 8e-5' 'near ".phases[1].time_shares.fetching" 0.3' 'near ".phases[0].time_shares.computing" 0.7'
   limits "runs are phases where nobody names any" computing 1 "" 'task:0:40 run:0:40 task:60:40 run:60:40' 'task:0:40 run:0:40 task:60:40 run:60:40'

@@ -11,7 +11,7 @@ namespace {
 
 // Less than this is never worth a sentence about anything but the computation.
 constexpr double worth_a_sentence = 0.1;
-// A piece of this size takes some ten round trips' time on a fast network: smaller ones wait for latency.
+// Below this a fetch takes about as long as a round trip, whatever its size.
 constexpr double small_piece = 4096;
 
 std::string percent(double part) { return fmt::format("{:.0f} %", part * 100); }
@@ -39,7 +39,7 @@ std::string where_most(const where_time_went& w) {
   const auto most = std::max_element(w.phases.begin(), w.phases.end(),
                                      [at](const phase& a, const phase& b) { return a.time[at] < b.time[at]; });
   if (w.phases.size() < 2 || most->time[at] < w.all[at] / 2) return "";
-  return fmt::format(" {} of it in {}.", percent(std::min(1.0, most->time[at] / w.all[at])), most->name);
+  return fmt::format(" {} of it in phase {}.", percent(std::min(1.0, most->time[at] / w.all[at])), most->name);
 }
 
 std::string idle_sentence(const where_time_went& w, std::size_t workers) {

@@ -46,12 +46,12 @@ std::vector<window> windows_of(const trace& t, const interval& span, std::vector
   std::map<std::string, std::size_t> known;
   const auto begin = [&](const std::string& name, ns at) {
     const auto [where, is_new] = known.emplace(name, phases.size());
-    if (is_new) phases.push_back({name, 0, 0, {}, 0, 0});
+    if (is_new) phases.push_back({name.empty() ? "(no name)" : name, 0, 0, {}, 0, 0});
     ++phases[where->second].times;
     windows.push_back({{at, span.end}, where->second});
   };
   // A root begins with its first phase, or does something before.
-  if (static_cast<double>(t.marks[0].at - span.begin) > length(span) / 200) begin("before the first phase", span.begin);
+  if (static_cast<double>(t.marks[0].at - span.begin) > length(span) / 200) begin("(before the first)", span.begin);
   for (const phase_mark& m : t.marks) {
     const ns at = std::clamp(m.at, span.begin, span.end);
     if (!windows.empty()) windows.back().when.end = at;

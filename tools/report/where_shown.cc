@@ -24,41 +24,67 @@ std::vector<doing> known_doings(const where_time_went& w) {
   return known;
 }
 
+// A line of the table of times.
+struct time_row {
+  std::string head;
+  const times* of = nullptr;
+  std::uint64_t fetched = 0, written = 0;
+  double seconds = 0;  // of a phase
+};
+// "and 7 workers more" is a line with a head alone.
+std::vector<time_row> time_rows(const trace& t, const where_time_went& w) {
+  constexpr std::size_t most = 24;  // of workers, and of phases
+  time_row all{"all workers", &w.all};
+  for (const rank_facts& r : t.ranks) {
+    all.fetched += r.fetched_bytes;
+    all.written += r.written_bytes;
+  }
+  std::vector<time_row> rows{all};
+  const auto more = [&rows](std::size_t shown, std::size_t there_are, const char* what) {
+    if (there_are > shown) rows.push_back({fmt::format("and {} {} more", there_are - shown, what)});
+  };
+  const std::size_t workers = w.workers.size() > 1 ? std::min(most, w.workers.size()) : 0;
+  for (std::size_t r = 0; r < workers; ++r) {
+    rows.push_back({fmt::format("worker {}", r), &w.workers[r], t.ranks[r].fetched_bytes, t.ranks[r].written_bytes});
+  }
+  if (workers != 0) more(workers, w.workers.size(), "workers");
+  const std::size_t phases = std::min(most, w.phases.size());
+  for (std::size_t i = 0; i < phases; ++i) {
+    const phase& p = w.phases[i];
+    rows.push_back({p.times == 1 ? p.name : fmt::format("{} ({} times)", p.name, p.times), &p.time, p.fetched_bytes,
+                    p.written_bytes, p.seconds});
+  }
+  more(phases, w.phases.size(), "phases");
+  return rows;
+}
+
 }  // namespace
 
 void print_where(const trace& t, const where_time_went& w) {
-  constexpr std::size_t most_rows = 16;
   constexpr std::size_t most_sites = 10;
   if (all_of(w.all) <= 0) return;
   fmt::print("  what limits it: {}\n", w.sentence);
   const std::vector<doing> known = known_doings(w);
-  const bool moves = !t.sites.empty() || !t.transfers.empty();
-  const auto row = [&](const std::string& head, const times& of, const std::string& tail) {
-    fmt::print("  {:<24}", head);
-    for (const doing d : known) fmt::print("{:>10.1f} %", share(of, d) * 100);
-    fmt::print("{}\n", tail);
-  };
-  fmt::print("  {:<24}", "time of");
+  const std::vector<time_row> rows = time_rows(t, w);
+  const bool moves = rows[0].fetched != 0 || rows[0].written != 0;
+  std::size_t wide = 0;
+  for (const time_row& r : rows) wide = std::max(wide, r.head.size());
+  fmt::print("  {:<{}}", "time of", wide);
   for (const doing d : known) fmt::print("{:>12}", words_for(d));
   fmt::print("{}\n", moves ? fmt::format("{:>12}{:>14}", "fetched", "written back") : "");
-  std::uint64_t fetched = 0, written = 0, checkouts = 0, hits = 0;
+  for (const time_row& r : rows) {
+    fmt::print("  {:<{}}", r.head, wide);
+    if (r.of != nullptr) {
+      for (const doing d : known) fmt::print("{:>10.1f} %", share(*r.of, d) * 100);
+      if (moves) fmt::print("{:>12}{:>14}", bytes_cell(r.fetched), bytes_cell(r.written));
+      if (r.seconds > 0) fmt::print("   {:.6f} s", r.seconds);
+    }
+    fmt::print("\n");
+  }
+  std::uint64_t checkouts = 0, hits = 0;
   for (const rank_facts& r : t.ranks) {
-    fetched += r.fetched_bytes;
-    written += r.written_bytes;
     checkouts += r.checkouts;
     hits += r.hits;
-  }
-  const auto moved = [moves](std::uint64_t in, std::uint64_t out) {
-    return moves ? fmt::format("{:>12}{:>14}", bytes_cell(in), bytes_cell(out)) : std::string();
-  };
-  row("all workers", w.all, moved(fetched, written));
-  for (std::size_t r = 0; r < std::min(most_rows, w.workers.size()) && w.workers.size() > 1; ++r) {
-    row(fmt::format("worker {}", r), w.workers[r], moved(t.ranks[r].fetched_bytes, t.ranks[r].written_bytes));
-  }
-  if (w.workers.size() > most_rows) fmt::print("  and {} workers more\n", w.workers.size() - most_rows);
-  for (const phase& p : w.phases) {
-    row(p.times == 1 ? p.name : fmt::format("{} ({} times)", p.name, p.times), p.time,
-        moved(p.fetched_bytes, p.written_bytes) + fmt::format("   {:.6f} s", p.seconds));
   }
   if (checkouts != 0) {
     fmt::print("  checkouts {}, {:.2f} % of them found here\n", checkouts,
@@ -77,37 +103,27 @@ void print_where(const trace& t, const where_time_went& w) {
 std::string where_of(const trace& t, const where_time_went& w) {
   if (all_of(w.all) <= 0) return "";
   const std::vector<doing> known = known_doings(w);
+  const auto cell = [](const std::string& text) { return "<td class=\"n\">" + text + "</td>"; };
   std::string out =
       "<p><strong>What limits it:</strong> " + tobi_plot::escaped(w.sentence) + "</p>\n<table><tr><th>time of</th>";
   for (const doing d : known) out += fmt::format("<th>{}</th>", words_for(d));
   out += "<th>fetched</th><th>written back</th><th>seconds</th></tr>\n";
-  const auto row = [&](const std::string& head, const times& of, std::uint64_t in, std::uint64_t back, double seconds) {
-    out += "<tr><td>" + tobi_plot::escaped(head) + "</td>";
-    for (const doing d : known) out += fmt::format("<td class=\"n\">{:.1f} %</td>", share(of, d) * 100);
-    out += fmt::format("<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n", bytes_cell(in),
-                       bytes_cell(back), seconds > 0 ? fmt::format("{:.6f}", seconds) : "");
-  };
-  std::uint64_t fetched = 0, written = 0;
-  for (const rank_facts& r : t.ranks) {
-    fetched += r.fetched_bytes;
-    written += r.written_bytes;
-  }
-  row("all workers", w.all, fetched, written, 0);
-  constexpr std::size_t most_rows = 64;
-  for (std::size_t r = 0; r < std::min(most_rows, w.workers.size()) && w.workers.size() > 1; ++r) {
-    row(fmt::format("worker {}", r), w.workers[r], t.ranks[r].fetched_bytes, t.ranks[r].written_bytes, 0);
-  }
-  for (const phase& p : w.phases) {
-    row(p.times == 1 ? p.name : fmt::format("{} ({} times)", p.name, p.times), p.time, p.fetched_bytes, p.written_bytes,
-        p.seconds);
+  for (const time_row& r : time_rows(t, w)) {
+    out += "<tr><td>" + tobi_plot::escaped(r.head) + "</td>";
+    if (r.of != nullptr) {
+      for (const doing d : known) out += cell(fmt::format("{:.1f} %", share(*r.of, d) * 100));
+      out += cell(bytes_cell(r.fetched)) + cell(bytes_cell(r.written)) +
+             cell(r.seconds > 0 ? fmt::format("{:.6f}", r.seconds) : "");
+    }
+    out += "</tr>\n";
   }
   out += "</table>\n";
   if (t.sites.empty()) return out;
   out += "<table><tr><th>fetched for</th><th>bytes</th><th>pieces</th><th>waited, s</th></tr>\n";
   for (const fetch_site& s : t.sites) {
-    out +=
-        fmt::format("<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{:.6f}</td></tr>\n",
-                    tobi_plot::escaped(s.place), bytes_cell(s.bytes), s.pieces, static_cast<double>(s.waited_ns) / 1e9);
+    out += "<tr><td>" + tobi_plot::escaped(s.place) + "</td>" + cell(bytes_cell(s.bytes)) +
+           cell(std::to_string(s.pieces)) + cell(fmt::format("{:.6f}", static_cast<double>(s.waited_ns) / 1e9)) +
+           "</tr>\n";
   }
   return out + "</table>\n";
 }

@@ -76,6 +76,7 @@ inline void store_words(void* to, std::span<const std::size_t> places, const voi
 /// @endcode
 template <class T>
 void store_at(global_span<T> to, std::span<const std::size_t> places, std::type_identity_t<std::span<const T>> values) {
+  static_assert(!std::is_const_v<T>, "tobi: store_at() writes: give it a span of T and not of const T");
   static_assert(detail::travels<T>, "tobi: store_at() writes bytes; construct other objects in a checkout");
   detail::check_places("store_at", "elements", places, values.size(), to.size());
   if (places.empty()) return;

@@ -78,6 +78,7 @@ struct settings {
   std::size_t cache_bytes = 64u << 20;              // of global memory of other nodes, per worker
   std::size_t block_bytes = 64u << 10;              // of global memory: what is mapped; a power of two, whole pages
   std::size_t sub_block_bytes = 4u << 10;           // what is fetched
+  std::size_t read_ahead_bytes = 512u << 10;        // what is fetched before it is asked for; 0: nothing is
   std::size_t global_bytes = std::size_t{1} << 38;  // addresses for collective allocations
   std::size_t map_limit = 0;                        // kernel mappings for global memory; 0: half of the kernel's limit
   bool debug_global = false;                        // report checkouts that overlap without being ordered

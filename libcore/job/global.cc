@@ -72,6 +72,7 @@ void global::start(const alloc::segment& memory, alloc::heap& heap, net::fabric&
   parts.caching.block_bytes = block;
   parts.caching.sub_block_bytes = settings_.sub_block_bytes;
   parts.caching.cache_bytes = settings_.cache_bytes;
+  parts.caching.ahead_bytes = settings_.read_ahead_bytes;
   parts.map_limit = [limit = settings_.map_limit] {
     // The rest of the process needs mappings too; where the kernel does not say, its usual limit.
     constexpr std::size_t usual = 65530;

@@ -89,6 +89,13 @@ bool batch::is_done(int rank) {
   return true;
 }
 
+void batch::wait(int rank) {
+  if (waiting_for_[rank] == 0) return;
+  net_.settle(rank);
+  waiting_for_[rank] = 0;
+  std::erase(under_way_, rank);
+}
+
 void batch::wait() {
   for (const int rank : under_way_) {
     net_.settle(rank);

@@ -33,6 +33,8 @@ class batch {
   [[nodiscard]] bool busy() const noexcept { return !under_way_.empty(); }
   /// Waits until all that was posted is complete, here and at the targets.
   void wait();
+  /// Waits until all that was posted to RANK is.
+  void wait(int rank);
   /// Whether all that was posted to RANK is. Waits for nothing.
   [[nodiscard]] bool is_done(int rank);
 

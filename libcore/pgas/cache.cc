@@ -36,7 +36,10 @@ cache::cache(const cache_parts& parts)
       shift_(static_cast<unsigned>(std::countr_zero(parts.block_bytes))),
       keep_(parts.policy != base::cache_policy::none),
       table_(view_bytes_ >> shift_),
-      slots_(first_slot) {}
+      slots_(first_slot),
+      // All readers together have a small part of the cache.
+      reading_(keep_ ? std::min(parts.ahead_bytes, parts.cache_bytes / 32) : 0, parts.sub_block_bytes,
+               parts.block_bytes) {}
 
 // Made when the first block needs one: a job on one node, with its memory in large pieces, never does.
 void cache::make_slots() {
@@ -66,22 +69,33 @@ void cache::leave(slot& s) noexcept {
   ++counts_.evictions;
 }
 
-std::uint32_t cache::take_cache_slot() {
+void cache::make_pool() {
+  pool_ = parts_.take_pool(static_cast<std::size_t>(cache_blocks_) << shift_);
   if (pool_ == nullptr) {
-    pool_ = parts_.take_pool(static_cast<std::size_t>(cache_blocks_) << shift_);
-    if (pool_ == nullptr) {
-      base::fatal("out of global memory: the registered heap has no room for a cache of " +
-                  base::format_size(parts_.cache_bytes) + "; raise TOBI_HEAP_SIZE or lower TOBI_CACHE_SIZE.");
-    }
+    base::fatal("out of global memory: the registered heap has no room for a cache of " +
+                base::format_size(parts_.cache_bytes) + "; raise TOBI_HEAP_SIZE or lower TOBI_CACHE_SIZE.");
   }
-  // A block is evictable that is neither in use, nor dirty, nor on the way.
-  const auto free = [this](std::uint32_t id) {
-    const slot& s = slots_[id];
-    return s.references == 0 && s.dirty.empty() && (s.state & (fetching | storing)) == 0;
-  };
+}
+
+// A block that is neither in use, nor dirty, nor on the way.
+bool cache::is_evictable(std::uint32_t id) const noexcept {
+  const slot& s = slots_[id];
+  return s.references == 0 && s.dirty.empty() && (s.state & (fetching | storing)) == 0;
+}
+
+void cache::empty_slot(std::uint32_t id) noexcept {
+  slot& s = slots_[id];
+  leave(s);
+  s.valid.clear();
+  s.state = is_cache;
+}
+
+std::uint32_t cache::take_cache_slot() {
+  if (pool_ == nullptr) make_pool();
+  const auto free = [this](std::uint32_t id) { return is_evictable(id); };
   std::uint32_t id = cache_lru_.find(free);
   if (id == lru_list::none) {
-    finish();
+    land_all();
     settle();
     write_back();
     id = cache_lru_.find(free);
@@ -92,10 +106,7 @@ std::uint32_t cache::take_cache_slot() {
                 described(held_.newest().at, held_.newest().bytes, held_.newest().how) +
                 "); check in earlier, or raise TOBI_CACHE_SIZE.");
   }
-  slot& s = slots_[id];
-  leave(s);
-  s.valid.clear();
-  s.state = is_cache;
+  empty_slot(id);
   return id;
 }
 
@@ -145,6 +156,11 @@ std::uint32_t cache::slot_for(std::uint64_t block, std::uint64_t at) {
   }
   if (slots_.size() == first_slot) make_slots();
   const std::uint32_t id = region != nullptr ? take_home_slot() : take_cache_slot();
+  settle_in(id, block, run);
+  return id;
+}
+
+void cache::settle_in(std::uint32_t id, std::uint64_t block, const home_run& run) {
   slot& s = slots_[id];
   const std::uint64_t into = (block << shift_) - run.begin;
   s.block = block;
@@ -153,7 +169,6 @@ std::uint32_t cache::slot_for(std::uint64_t block, std::uint64_t at) {
   s.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(block_, run.bytes - into));
   s.generation = generation_;
   table_[block] = id;
-  return id;
 }
 
 void cache::map_slot(std::uint32_t id) {
@@ -191,10 +206,23 @@ void cache::fetch(std::uint32_t id, interval wanted) {
       parts_.sites->fetches(bytes);
       coming_ = {s.rank, coming_.bytes + bytes, coming_.pieces + 1};
     }
-    if ((s.state & fetching) == 0) fetching_.push_back(id);
+    if ((s.state & fetching) == 0) {
+      fetching_.push_back(id);
+      s.coming = gap;
+    }
+    s.coming = {std::min(s.coming.begin, gap.begin), std::max(s.coming.end, gap.end)};
     s.state |= fetching;
   });
   s.valid.add(wanted);
+}
+
+// Why there is no global memory of BYTES at OFFSET, or null.
+const char* cache::wrong_with(std::uint64_t offset, std::size_t bytes) const {
+  if (offset >= view_bytes_ || bytes > view_bytes_ - offset) return " names memory that is not global.";
+  if (parts_.where->find(offset).rank < 0 || parts_.where->find(offset + bytes - 1).rank < 0) {
+    return " names memory that was freed, or never allocated.";
+  }
+  return nullptr;
 }
 
 void cache::check_size(std::uint64_t offset, std::size_t bytes) const {
@@ -242,16 +270,14 @@ void cache::checkout_slowly(std::uintptr_t at, std::size_t bytes, access how, bo
   ++counts_.slow;
   if (bytes == 0) return;
   const std::uint64_t offset = at - base_;
-  if (offset >= view_bytes_ || bytes > view_bytes_ - offset) {
-    base::fatal("a checkout of " + described(at, bytes, how) + " names memory that is not global.");
-  }
-  if (parts_.where->find(offset).rank < 0 || parts_.where->find(offset + bytes - 1).rank < 0) {
-    base::fatal("a checkout of " + described(at, bytes, how) + " names memory that was freed, or never allocated.");
+  if (const char* wrong = wrong_with(offset, bytes); wrong != nullptr) {
+    base::fatal("a checkout of " + described(at, bytes, how) + wrong);
   }
   check_size(offset, bytes);
   const std::uint64_t first = offset >> shift_;
   const std::uint64_t last = (offset + bytes - 1) >> shift_;
   to_map_.clear();
+  bool late = false;  // some of it has to come first
   for (std::uint64_t b = first; b <= last; ++b) {
     const std::uint32_t id = slot_for(b, std::max(b << shift_, offset));
     if (id == mapped_for_good) continue;
@@ -263,6 +289,7 @@ void cache::checkout_slowly(std::uintptr_t at, std::size_t bytes, access how, bo
       cache_lru_.touch(id);
       if ((s.state & storing) != 0) settle();
       if (s.generation != generation_) {
+        if ((s.state & fetching) != 0) land(s.rank);  // old bytes
         s.valid = s.dirty;
         s.generation = generation_;
       }
@@ -274,8 +301,14 @@ void cache::checkout_slowly(std::uintptr_t at, std::size_t bytes, access how, bo
       } else if (!s.valid.contains(wanted)) {
         fetch(id, wanted);
       }
+      const bool comes = wanted.begin < s.coming.end && s.coming.begin < wanted.end;
+      late = late || ((s.state & fetching) != 0 && comes);
     }
     if ((s.state & is_mapped) == 0) to_map_.push_back(id);
+  }
+  if (late) {
+    awaited_ = true;
+    if (how != access::write) came_to(offset, bytes);
   }
   // The kernel changes mappings while the bytes are on their way: they land in the pool, wherever it is mapped.
   parts_.net->post();
@@ -283,27 +316,103 @@ void cache::checkout_slowly(std::uintptr_t at, std::size_t bytes, access how, bo
   if (wait) finish();
 }
 
+void cache::came_to(std::uint64_t offset, std::size_t bytes) {
+  if (!reading_.on()) return;
+  const std::uint64_t sub = parts_.sub_block_bytes;
+  const read_ahead::range next = reading_.came_to({offset, (offset + bytes + sub - 1) / sub * sub});
+  if (!next.empty()) next_.push_back(next);
+}
+
+// Waits for what is held, and not for what was fetched ahead of it from elsewhere.
 void cache::finish() {
-  if (fetching_.empty()) return;
+  if (!awaited_) return;
+  awaited_ = false;
   const timed get(parts_.clock, global_phase::get);
   const std::uint64_t begin_ns = parts_.sites == nullptr ? 0 : arch::now_ns();
   parts_.net->post();
-  parts_.net->wait();
+  const auto held = [this](std::uint32_t id) { return slots_[id].references != 0; };
+  for (auto id = fetching_.begin(); (id = std::find_if(fetching_.begin(), fetching_.end(), held)) != fetching_.end();) {
+    land(slots_[*id].rank);
+  }
   if (parts_.sites != nullptr) {
     parts_.sites->waited(arch::now_ns() - begin_ns);
     if (trace::tracing != nullptr) trace::tracing->fetched(coming_.home, coming_.bytes, coming_.pieces, begin_ns);
     coming_ = {};
   }
-  for (const std::uint32_t id : fetching_) slots_[id].state &= static_cast<std::uint8_t>(~fetching);
-  fetching_.clear();
+  if (next_.empty()) return;
+  for (const read_ahead::range& next : next_) fetch_ahead(next.begin, next.end);
+  next_.clear();
+}
+
+// Waits for all that is on its way from or to RANK.
+void cache::land(int rank) {
+  parts_.net->post();
+  parts_.net->wait(rank);
+  const auto arrived = [this, rank](std::uint32_t id) {
+    slot& s = slots_[id];
+    if (s.rank != rank) return false;
+    s.state &= static_cast<std::uint8_t>(~(fetching | storing));
+    return true;
+  };
+  std::erase_if(fetching_, arrived);
+  std::erase_if(storing_, arrived);
+}
+
+void cache::land_all() {
+  while (!fetching_.empty()) land(slots_[fetching_.back()].rank);
 }
 
 void cache::settle() {
-  if (storing_.empty()) return;
+  while (!storing_.empty()) land(slots_[storing_.back()].rank);
+}
+
+// The slot for what is fetched of BLOCK without being asked for; `nowhere` where there is nothing to fetch, or no room
+// without waiting.
+std::uint32_t cache::slot_ahead(std::uint64_t block, std::uint64_t at) {
+  std::uint32_t id = table_[block];
+  if (id == mapped_for_good) return nowhere;
+  if (id == nowhere) {
+    const home_run run = parts_.where->find(at);
+    if (run.rank < 0 || run.rank == parts_.rank || parts_.region_here(run.rank) != nullptr) return nowhere;
+    if (slots_.size() == first_slot) make_slots();
+    if (pool_ == nullptr) make_pool();
+    id = cache_lru_.find([this](std::uint32_t one) { return is_evictable(one); });
+    if (id == lru_list::none) return nowhere;
+    empty_slot(id);
+    settle_in(id, block, run);
+  }
+  slot& s = slots_[id];
+  if ((s.state & is_cache) == 0 || (s.state & storing) != 0) return nowhere;
+  if (s.generation != generation_) {
+    if (s.references != 0 || (s.state & fetching) != 0) return nowhere;
+    s.valid = s.dirty;
+    s.generation = generation_;
+  }
+  return id;
+}
+
+void cache::fetch_ahead(std::uint64_t begin, std::uint64_t end) {
+  to_map_.clear();
+  for (std::uint64_t b = begin >> shift_; b << shift_ < std::min(end, view_bytes_); ++b) {
+    const std::uint64_t from = std::max(b << shift_, begin);
+    const std::uint32_t id = slot_ahead(b, from);
+    if (id == nowhere) continue;
+    cache_lru_.touch(id);
+    fetch(id, {static_cast<std::uint32_t>(from & mask_),
+               static_cast<std::uint32_t>(std::min(end - (b << shift_), block_))});
+    if ((slots_[id].state & is_mapped) == 0) to_map_.push_back(id);
+  }
   parts_.net->post();
-  parts_.net->wait();
-  for (const std::uint32_t id : storing_) slots_[id].state &= static_cast<std::uint8_t>(~storing);
-  storing_.clear();
+  for (const std::uint32_t id : to_map_) map_slot(id);
+}
+
+void cache::prefetch(std::uintptr_t at, std::size_t bytes) {
+  if (bytes == 0) return;
+  const std::uint64_t offset = at - base_;
+  if (const char* wrong = wrong_with(offset, bytes); wrong != nullptr) {
+    base::fatal("a prefetch of " + std::to_string(bytes) + " bytes" + wrong);
+  }
+  if (keep_) fetch_ahead(offset, offset + std::min<std::uint64_t>(bytes, parts_.cache_bytes / 4));
 }
 
 void cache::put_home(std::uint32_t id, interval what) {
@@ -363,7 +472,7 @@ void cache::checkin_slowly(std::uintptr_t at, std::size_t bytes, access how) {
   const std::uint64_t offset = at - base_;
   const std::uint64_t first = offset >> shift_;
   const std::uint64_t last = (offset + bytes - 1) >> shift_;
-  if (!fetching_.empty()) finish();  // a checkout that was never waited for
+  finish();  // a checkout that was never waited for
   for (std::uint64_t b = first; b <= last; ++b) {
     const std::uint32_t id = table_[b];
     if (id < first_slot) continue;
@@ -387,7 +496,7 @@ void cache::checkin_slowly(std::uintptr_t at, std::size_t bytes, access how) {
 }
 
 void cache::forget(std::uint64_t offset, std::uint64_t bytes, bool gone) {
-  finish();
+  land_all();
   settle();
   const std::uint64_t last = (offset + bytes - 1) >> shift_;
   for (std::uint64_t b = offset >> shift_; b <= last; ++b) {
@@ -424,7 +533,7 @@ void cache::send_home(std::uint64_t offset, std::uint64_t bytes) {
     const std::uint32_t id = table_[b];
     if (id < first_slot || (slots_[id].state & is_cache) == 0) continue;
     slot& s = slots_[id];
-    if ((s.state & fetching) != 0) finish();  // what is on its way here would land on what is fetched next
+    if ((s.state & fetching) != 0) land(s.rank);  // what is on its way here would land on what is fetched next
     if ((s.state & storing) != 0) settle();
     const std::uint64_t begin = std::max(b << shift_, offset) & mask_;
     const std::uint64_t end = std::min(offset + bytes - (b << shift_), block_);

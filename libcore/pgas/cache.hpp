@@ -9,7 +9,14 @@
 //       in the list of them, once.
 //   C4  Valid bytes count only in the generation in which they were found valid: an acquire begins a new one, in
 //       constant time, and a block that is met again keeps its dirty bytes alone.
-//   C5  What is under way (a fetch, or a write-through) is marked on the block, whose next use waits for it.
+//   C5  What is under way (a fetch, or a write-through) is marked on the block, whose next use waits for it. So does
+//       one in a later generation, before it fetches anew: old bytes never land on new ones.
+//
+// What is fetched before it is asked for (libcore/pgas/read_ahead.hpp, and a prefetch of the program) is an earlier
+// fetch and nothing else. It is valid in the generation in which it was posted, behind that generation's acquire. A
+// task that may read these bytes and finds them valid has acquired nothing since, so no other task has written them
+// since. Nobody waits for it before it is used, and a checkout waits for its own bytes before what follows them is
+// posted: a fabric completes what was posted to a target only as a whole.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +34,7 @@
 #include "libcore/pgas/interval_set.hpp"
 #include "libcore/pgas/lru_list.hpp"
 #include "libcore/pgas/profile.hpp"
+#include "libcore/pgas/read_ahead.hpp"
 #include "libcore/pgas/view.hpp"
 
 namespace tobi::pgas {
@@ -58,6 +66,7 @@ struct cache_parts {
   std::size_t block_bytes = 0;
   std::size_t sub_block_bytes = 0;
   std::size_t cache_bytes = 0;
+  std::size_t ahead_bytes = 0;  // that are fetched before they are asked for, per reader; 0: none
 };
 
 class cache {
@@ -117,6 +126,9 @@ class cache {
   }
   /// Waits for what checkouts without waiting have started.
   void finish();
+  /// Starts to fetch what of BYTES at AT is of other nodes, as far as the cache has room. Holds nothing, and waits for
+  /// nothing. Fatal where they are no global memory.
+  void prefetch(std::uintptr_t at, std::size_t bytes);
 
   /// Sends all dirty bytes home, but for those that are checked out for writing, and waits until they are there.
   void write_back();
@@ -166,6 +178,7 @@ class cache {
     std::uint32_t bytes = 0;  // of the block that exist at its home
     int rank = -1;
     std::uint8_t state = 0;
+    interval coming{0, 0};  // while it is fetching: around the bytes that are on their way
     interval_set valid;
     interval_set dirty;
   };
@@ -182,8 +195,18 @@ class cache {
   [[noreturn]] void unmatched(std::uintptr_t at, std::size_t bytes, access how) const;
   void check_size(std::uint64_t offset, std::size_t bytes) const;
   void make_slots();
+  [[nodiscard]] const char* wrong_with(std::uint64_t offset, std::size_t bytes) const;
   std::uint32_t slot_for(std::uint64_t block, std::uint64_t at);
+  void settle_in(std::uint32_t id, std::uint64_t block, const home_run& run);
+  void make_pool();
+  [[nodiscard]] bool is_evictable(std::uint32_t id) const noexcept;
+  void empty_slot(std::uint32_t id) noexcept;
   std::uint32_t take_cache_slot();
+  void came_to(std::uint64_t offset, std::size_t bytes);
+  std::uint32_t slot_ahead(std::uint64_t block, std::uint64_t at);
+  void fetch_ahead(std::uint64_t begin, std::uint64_t end);
+  void land(int rank);
+  void land_all();
   std::uint32_t take_home_slot();
   void leave(slot& s) noexcept;
   void map_for_good(const home_run& run, const std::byte* from);
@@ -217,6 +240,9 @@ class cache {
   std::size_t maps_left_ = 0;
   std::vector<std::uint32_t> dirty_;     // slots with dirty bytes
   std::vector<std::uint32_t> fetching_;  // slots with bytes on their way here
+  bool awaited_ = false;                 // a checkout that is held is of such a slot
+  read_ahead reading_;
+  std::vector<read_ahead::range> next_;  // what to fetch when what is awaited is here
   std::vector<std::uint32_t> storing_;   // slots with bytes on their way home
   std::vector<std::uint32_t> to_map_;
   struct {

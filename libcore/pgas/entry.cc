@@ -38,6 +38,10 @@ void tobi_checkout_wait() {
   const tasks::indoors now;
   here().finish();
 }
+void tobi_prefetch(const void* at, std::size_t bytes) {
+  const tasks::indoors now;
+  here().prefetch(address(at), bytes, __builtin_return_address(0));
+}
 bool tobi_readable(const void* at, std::size_t bytes) {
   const tasks::indoors now;
   return here().readable(address(at), bytes);

@@ -72,6 +72,14 @@ void memory::checkout_watched(std::uintptr_t at, std::size_t bytes, access how, 
   if (watch_ != nullptr && bytes != 0) watch_->begins({at, bytes, how}, place);
 }
 
+void memory::prefetch(std::uintptr_t at, std::size_t bytes, const void* place) {
+  if (bytes == 0) return;
+  if (!used) first_use();
+  const entered now(*this, global_phase::checkout);
+  sites_.at(place);
+  cache_.prefetch(at, bytes);
+}
+
 void memory::checkin_watched(std::uintptr_t at, std::size_t bytes, access how) {
   if (!used) first_use();
   const entered now(*this, global_phase::checkin);

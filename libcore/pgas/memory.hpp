@@ -96,6 +96,8 @@ class memory final : public tasks::coherence {
     serve();
     return true;
   }
+  /// PLACE in the program asks for it. Nothing is fetched of 0 bytes.
+  void prefetch(std::uintptr_t at, std::size_t bytes, const void* place);
   void finish() {
     const entered now(*this, global_phase::checkout);
     cache_.finish();

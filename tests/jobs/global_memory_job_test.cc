@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <string_view>
 #include <vector>
 
 #include "array_tasks.hpp"
@@ -285,6 +286,72 @@ TEST(global_memory, checks_out_without_waiting_and_overlaps) {
     rt.barrier();
     return 0;
   });
+}
+
+TEST(global_memory, what_is_prefetched_is_what_will_be_read) {
+  everywhere([](tobi::runtime&) {
+    const auto a = tobi::allocate_all<int>(9000, tobi::block_cyclic(4096));
+    const int wrong = tobi::run([=] {
+      int found = 0;
+      for (int round = 0; round < 3; ++round) {
+        tobi::prefetch(a);  // more than the cache has, and old once the loop has been
+        tobi::parallel_for(0, 9, [=](int k) {
+          const auto at = static_cast<std::size_t>(k) * 1000;
+          tobi::prefetch(a.subspan(at, 1000));
+          auto part = tobi::checkout(a.subspan(at, 1000), tobi::mode::read_write);
+          for (std::size_t i = 0; i < 1000; ++i) part[i] += static_cast<int>(at + i);
+        });
+        for (std::size_t i = 0; i < 9000; i += 500) {
+          if (i + 500 < 9000) tobi::prefetch(a.subspan(i + 500, 500));
+          auto part = tobi::checkout(a.subspan(i, 500), tobi::mode::read);
+          for (std::size_t k = 0; k < 500; ++k) found += part[k] == (round + 1) * static_cast<int>(i + k) ? 0 : 1;
+        }
+        tobi::prefetch(a.first(0));
+      }
+      return found;
+    });
+    tobi::free_all(a);
+    return wrong == 0 ? 0 : 3;
+  });
+}
+
+// Rank 1's half of an array in checkouts of 4 KiB, one behind the other: what is ahead is here, or on its way.
+TEST(global_memory, who_reads_on_waits_once_per_window) {
+  for (const char* ahead : {"0", "256K"}) {
+    for (const char* transport : {"sim", "ofi"}) {
+      const std::pair<const char*, const char*> env[] = {{"TOBI_NODES", "2"},
+                                                         {"TOBI_TRANSPORT", transport},
+                                                         {"TOBI_OFI_PROVIDER", "tcp;ofi_rxm"},
+                                                         {"TOBI_READ_AHEAD", ahead}};
+      const bool none = std::string_view(ahead) == "0";
+      const outcome o = in_job(2, env, [none](tobi::runtime& rt) {
+        constexpr std::size_t half = std::size_t{1} << 20, at_once = 512;
+        constexpr std::size_t pieces = half / at_once, most = pieces * at_once * sizeof(long) / (256 << 10) + 40;
+        const auto a = tobi::allocate_all<long>(2 * half);
+        for (std::size_t i = 0; rt.rank() == 1 && i < half; i += at_once) {
+          auto part = tobi::checkout(a.subspan(half + i, at_once), tobi::mode::write);
+          for (std::size_t k = 0; k < at_once; ++k) part[k] = static_cast<long>(i + k);
+        }
+        rt.barrier();
+        rt.reset_stats();
+        const long sum = tobi::run([=] {
+          long all = 0;
+          for (std::size_t i = 0; i < half; i += at_once) {
+            for (const long x : tobi::checkout(a.subspan(half + i, at_once), tobi::mode::read)) all += x;
+          }
+          return all;
+        });
+        const tobi::global_statistics did = rt.stats().global;
+        tobi::free_all(a);
+        if (sum != static_cast<long>(half) * static_cast<long>(half - 1) / 2) return 3;
+        const std::uint64_t waited = did.checkouts - did.hits;
+        if (none ? waited != pieces : waited > most) return 4;
+        return did.fetched_bytes == half * sizeof(long) ? 0 : 5;
+      });
+      EXPECT_EQ(o.status, 0) << transport << ", TOBI_READ_AHEAD=" << ahead;
+      EXPECT_EQ(o.said, "");
+    }
+  }
 }
 
 // Writes of single bytes next to each other by different tasks: byte-exact dirty regions.

@@ -52,6 +52,7 @@ other() {  # a value that is not the default
     TOBI_CACHE_SIZE) echo 32M ;;
     TOBI_BLOCK_SIZE) echo 128K ;;
     TOBI_SUB_BLOCK_SIZE) echo 8K ;;
+    TOBI_READ_AHEAD) echo 64K ;;
     TOBI_GLOBAL_SIZE) echo 128G ;;
     TOBI_TRACE_SIZE) echo 8M ;;
     TOBI_DEBUG_GLOBAL | TOBI_LABEL | TOBI_STATS | TOBI_DEBUG_MIGRATE) echo 1 ;;

@@ -35,13 +35,15 @@ namespace {
 using namespace tobi;
 using pgas::access;
 
-constexpr std::size_t block = 64 * 1024;
-constexpr std::size_t region_bytes = 16 * block;
+constexpr std::size_t block = 4096;
+constexpr std::size_t region_bytes = 512 * block;
 constexpr std::size_t cache_blocks = 4;
+constexpr std::size_t piece = 512;  // that is fetched
 constexpr int self = 0;
 constexpr int other = 1;
 
-// Rank 0's region lies in a file, as the view wants it; rank 1's is where only the transport finds it.
+// Rank 0's region lies in a file, as the view wants it; rank 1's is where only the transport finds it. Where gets are
+// LATE they take the bytes when they are posted, and bring them at the next flush, the last one first.
 class two_regions final : public played_transport {
  public:
   two_regions() : fd(memfd_create("regions", MFD_CLOEXEC)) {
@@ -58,10 +60,32 @@ class two_regions final : public played_transport {
   two_regions& operator=(const two_regions&) = delete;
 
   status post(int rank, std::span<const transports::op> ops) noexcept override {
-    transports::execute_whole(ops, [&](transports::region_id) { return rank == self ? own : far.data(); });
+    const auto home = [&](transports::region_id) { return rank == self ? own : far.data(); };
+    for (const transports::op& o : ops) {
+      if (!late || o.kind != transports::op_kind::get) {
+        transports::execute_whole({&o, 1}, home);
+        continue;
+      }
+      const std::byte* const from = far.data() + o.remote;
+      on_their_way.push_back({static_cast<std::byte*>(o.local), std::vector<std::byte>(from, from + o.bytes)});
+    }
+    return status::ok;
+  }
+  status flush(int) noexcept override {
+    ++flushes;
+    for (; !on_their_way.empty(); on_their_way.pop_back()) {
+      std::memcpy(on_their_way.back().to, on_their_way.back().what.data(), on_their_way.back().what.size());
+    }
     return status::ok;
   }
 
+  struct bytes_to {
+    std::byte* to;
+    std::vector<std::byte> what;
+  };
+  bool late = false;
+  int flushes = 0;
+  std::vector<bytes_to> on_their_way;
   int fd;
   std::byte* own = nullptr;
   std::vector<std::byte> far = std::vector<std::byte>(region_bytes);
@@ -82,7 +106,7 @@ class cache_alone : public testing::Test {
       return memory_.own + region_bytes / 2;
     };
     parts_.block_bytes = block;
-    parts_.sub_block_bytes = 4096;
+    parts_.sub_block_bytes = piece;
     parts_.cache_bytes = cache_blocks * block;
   }
 
@@ -99,7 +123,7 @@ class cache_alone : public testing::Test {
     c.checkin(reinterpret_cast<std::uintptr_t>(&number(of_block)), sizeof(long), how);
   }
 
-  static constexpr std::uint64_t view_bytes = 64 * block;
+  static constexpr std::uint64_t view_bytes = 2048 * block;
   two_regions memory_;
   net::fabric net_{memory_, self, 2, memory_.own, region_bytes, [](int) { return net::peer_keys{}; }};
   net::batch batch_{net_};
@@ -143,6 +167,120 @@ TEST_F(cache_alone, a_block_with_dirty_bytes_that_must_go_is_sent_home) {
   c.write_back();
   for (std::uint64_t b = 0; b < 3 * cache_blocks; ++b) EXPECT_EQ(at_home(first_far + b), static_cast<long>(b + 1));
   EXPECT_EQ(c.counts().evictions, 2 * cache_blocks);
+}
+
+// Pieces of the other worker's memory, of a long each, in a cache that reads up to four blocks ahead.
+class reading_on : public cache_alone {
+ protected:
+  static constexpr std::size_t most_ahead = 4 * block;
+
+  reading_on() {
+    memory_.late = true;
+    parts_.cache_bytes = 128 * block;
+    parts_.ahead_bytes = most_ahead;
+    for (std::size_t i = 0; i < region_bytes / piece; ++i) home(i) = static_cast<long>(i);
+  }
+
+  [[nodiscard]] long& home(std::size_t i) { return *reinterpret_cast<long*>(memory_.far.data() + i * piece); }
+  [[nodiscard]] long& here(std::size_t i) {
+    return *reinterpret_cast<long*>(view_.base() + first_far * block + i * piece);
+  }
+  long read(pgas::cache& c, std::size_t i) {
+    const auto at = reinterpret_cast<std::uintptr_t>(&here(i));
+    c.checkout(at, piece, access::read, true);
+    const long value = here(i);
+    c.checkin(at, piece, access::read);
+    EXPECT_TRUE(c.is_valid());
+    return value;
+  }
+};
+
+TEST_F(reading_on, who_goes_through_an_array_waits_once_per_window) {
+  for (const std::size_t ahead : {std::size_t{0}, most_ahead}) {
+    parts_.ahead_bytes = ahead;
+    pgas::cache c(parts_);
+    c.limit_maps(1000);
+    memory_.flushes = 0;
+    constexpr std::size_t pieces = 200 * block / piece;  // more than the cache has
+    for (std::size_t i = 0; i < pieces; ++i) ASSERT_EQ(read(c, i), static_cast<long>(i));
+    const std::size_t most = ahead == 0 ? pieces : pieces * piece / most_ahead + 24;
+    EXPECT_LE(static_cast<std::size_t>(memory_.flushes), most);
+    EXPECT_LE(c.counts().slow, most);
+    EXPECT_LE(c.counts().fetched_bytes, (pieces * piece) + ahead);
+    EXPECT_GE(c.counts().fetched_bytes, pieces * piece);
+  }
+}
+
+TEST_F(reading_on, who_jumps_fetches_nothing_ahead) {
+  pgas::cache c(parts_);
+  c.limit_maps(1000);
+  for (std::size_t i = 0; i < 60; i += 2) EXPECT_EQ(read(c, i), static_cast<long>(i));
+  EXPECT_EQ(c.counts().fetched_bytes, 30 * piece);
+}
+
+// Pieces 2 and on are on their way when piece 1 has been read.
+TEST_F(reading_on, what_comes_ahead_does_not_land_on_what_is_written) {
+  pgas::cache c(parts_);
+  c.limit_maps(1000);
+  EXPECT_EQ(read(c, 0), 0);
+  EXPECT_EQ(read(c, 1), 1);
+  ASSERT_FALSE(memory_.on_their_way.empty());
+  const auto at = reinterpret_cast<std::uintptr_t>(&here(2));
+  c.checkout(at, sizeof(long), access::write, true);
+  here(2) = -2;
+  c.checkin(at, sizeof(long), access::write);
+  EXPECT_EQ(memory_.flush(other), status::ok);
+  EXPECT_EQ(read(c, 2), -2);
+  c.write_back();
+  EXPECT_EQ(home(2), -2);
+  EXPECT_EQ(read(c, 3), 3);
+}
+
+TEST_F(reading_on, an_acquire_makes_what_comes_ahead_old) {
+  pgas::cache c(parts_);
+  c.limit_maps(1000);
+  EXPECT_EQ(read(c, 0), 0);
+  EXPECT_EQ(read(c, 1), 1);
+  ASSERT_FALSE(memory_.on_their_way.empty());
+  for (const std::size_t i : {2, 3}) home(i) += 1000;  // by a task that has been acquired from here
+  c.invalidate();
+  EXPECT_EQ(read(c, 2), 1002);
+  EXPECT_EQ(read(c, 3), 1003);
+}
+
+TEST_F(reading_on, a_prefetch_waits_for_nothing_and_is_there_later) {
+  pgas::cache c(parts_);
+  c.limit_maps(1000);
+  const auto at = reinterpret_cast<std::uintptr_t>(&here(24));
+  c.prefetch(at, 6 * piece);
+  EXPECT_EQ(memory_.flushes, 0);
+  EXPECT_EQ(memory_.on_their_way.size(), 1U);
+  EXPECT_TRUE(c.held().empty());
+  EXPECT_TRUE(c.is_valid());
+  for (std::size_t i = 24; i < 30; ++i) EXPECT_EQ(read(c, i), static_cast<long>(i));
+  EXPECT_EQ(memory_.flushes, 1);
+  EXPECT_EQ(c.counts().fetched_bytes, 6 * piece);
+}
+
+// More than the cache has, and none of it is used: what is on its way is not driven out by what is asked for.
+TEST_F(reading_on, prefetches_do_not_fill_the_cache_for_good) {
+  pgas::cache c(parts_);
+  c.limit_maps(1000);
+  for (std::size_t i = 0; i < 256 * block / piece; i += 8)
+    c.prefetch(reinterpret_cast<std::uintptr_t>(&here(i)), piece);
+  EXPECT_TRUE(c.is_valid());
+  for (std::size_t i = 0; i < 256 * block / piece; ++i) EXPECT_EQ(read(c, i), static_cast<long>(i));
+}
+
+TEST_F(reading_on, freed_memory_takes_what_was_on_its_way_with_it) {
+  pgas::cache c(parts_);
+  c.limit_maps(1000);
+  c.prefetch(reinterpret_cast<std::uintptr_t>(&here(4)), 2 * piece);
+  c.forget((first_far * block) + (4 * piece), piece, false);
+  EXPECT_TRUE(memory_.on_their_way.empty());
+  home(4) = 77;  // of an object that is made there
+  EXPECT_EQ(read(c, 4), 77);
+  EXPECT_EQ(read(c, 5), 5);
 }
 
 TEST_F(cache_alone, an_invariant_that_is_broken_is_seen) {

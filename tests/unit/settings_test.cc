@@ -81,7 +81,7 @@ std::vector<std::string> texts_of(const T&... values) {
 std::vector<std::string> fields_of(const settings& s) {
   const auto& [workers, nodes, bootstrap, listen, connect, peer_timeout_s, ports, transport, mpi, deque, sched, victims,
                task_stack_bytes, local_collection, stack_bytes, stack_given, heap_bytes, heap_given, deque_entries,
-               caching, cache_bytes, block_bytes, sub_block_bytes, global_bytes, map_limit, debug_global, pin, label,
+               caching, cache_bytes, block_bytes, sub_block_bytes, read_ahead_bytes, global_bytes, map_limit, debug_global, pin, label,
                stats, trace, trace_bytes, debug_migrate, log, above] = s;
   const auto& [wrap, fault, mask] = above.of<decorators::settings>();
   const auto& [amo_server] = above.of<soft::settings>();
@@ -91,7 +91,7 @@ std::vector<std::string> fields_of(const settings& s) {
   const auto& [modes, seed] = above.of<sim::settings>();
   return texts_of(workers, nodes, bootstrap, listen, connect, peer_timeout_s, ports, transport, mpi, deque, sched,
                   victims, task_stack_bytes, local_collection, stack_bytes, stack_given, heap_bytes, heap_given,
-                  deque_entries, caching, cache_bytes, block_bytes, sub_block_bytes, global_bytes, map_limit,
+                  deque_entries, caching, cache_bytes, block_bytes, sub_block_bytes, read_ahead_bytes, global_bytes, map_limit,
                   debug_global, pin, label, stats, trace, trace_bytes, debug_migrate, log, wrap, fault, mask,
                   amo_server, device, port, gid_index, sl, traffic_class, pkey_index, connections, library, tni, order,
                   domain, provider, progress, modes, seed);
@@ -147,6 +147,7 @@ constexpr change changes[] = {
     {"TOBI_CACHE_SIZE", "128K", [](settings& s) { s.cache_bytes = 128u << 10; }},
     {"TOBI_BLOCK_SIZE", "8K", [](settings& s) { s.block_bytes = 8u << 10; }},
     {"TOBI_SUB_BLOCK_SIZE", "512", [](settings& s) { s.sub_block_bytes = 512; }},
+    {"TOBI_READ_AHEAD", "1M", [](settings& s) { s.read_ahead_bytes = 1u << 20; }},
     {"TOBI_GLOBAL_SIZE", "2M", [](settings& s) { s.global_bytes = 2u << 20; }},
     {"TOBI_MAP_LIMIT", "99", [](settings& s) { s.map_limit = 99; }},
     {"TOBI_DEBUG_GLOBAL", "1", [](settings& s) { s.debug_global = true; }},

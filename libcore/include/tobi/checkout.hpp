@@ -157,6 +157,35 @@ template <class T, access How>
   return checkout_nb(what.data(), what.size(), how);
 }
 
+/// Starts to fetch COUNT elements from FIRST on, where they are of another node, and returns at once. Nothing is held: a
+/// checkout of them, later, finds them here, or waits for the rest. Of more than a quarter of the cache only the
+/// beginning is fetched. A hint: what is read is what it would be without it, and whether a join, a fence or other data
+/// has come between decides only how long it takes. Who reads an array from its begin to its end needs none of this.
+/// What follows is fetched by itself (TOBI_READ_AHEAD).
+/// @code
+/// const auto a = tobi::allocate_all<long>(4000);
+/// const long sum = tobi::run([=] {
+///   tobi::iota(a, 0L);
+///   long s = 0;
+///   for (std::size_t i = 0; i < 4; ++i) {
+///     const std::size_t here = i * 7 % 4, next = (i + 1) * 7 % 4;  // the parts, out of order
+///     if (i + 1 < 4) tobi::prefetch(a.subspan(next * 1000, 1000));
+///     for (const long x : tobi::checkout(a.subspan(here * 1000, 1000), tobi::mode::read)) s += x;
+///   }
+///   return s;
+/// });
+/// if (rt.rank() == 0) std::printf("%ld\n", sum);  // prints 7998000
+/// @endcode
+template <class T>
+[[gnu::always_inline]] inline void prefetch(global_ptr<T> first, std::size_t count) {
+  global_calls::prefetch(first.raw(), detail::bytes_of<T>(count));
+}
+/// Starts to fetch a whole span.
+template <class T>
+[[gnu::always_inline]] inline void prefetch(global_span<T> what) {
+  prefetch(what.data(), what.size());
+}
+
 /// How many bytes a loop over global memory may check out at a time, wherever they lie. A few ranges of this size
 /// always fit into the cache. Every worker has the same value.
 [[nodiscard]] inline std::size_t chunk_bytes() { return global_calls::chunk_bytes(); }

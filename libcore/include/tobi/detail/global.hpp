@@ -48,6 +48,7 @@ extern "C" {
 void tobi_checkout(const void* at, std::size_t bytes, std::uint32_t how);
 void tobi_checkout_nb(const void* at, std::size_t bytes, std::uint32_t how);
 void tobi_checkout_wait();
+void tobi_prefetch(const void* at, std::size_t bytes);
 /// Whether these bytes can be read at once, as they stand.
 bool tobi_readable(const void* at, std::size_t bytes);
 void tobi_checkin(const void* at, std::size_t bytes, std::uint32_t how);
@@ -77,6 +78,7 @@ namespace global_calls {
 inline void checkout(const void*, std::size_t, std::uint32_t) noexcept {}
 inline void checkout_nb(const void*, std::size_t, std::uint32_t) noexcept {}
 inline void wait() noexcept {}
+inline void prefetch(const void*, std::size_t) noexcept {}
 inline bool readable(const void*, std::size_t) noexcept { return true; }
 inline void checkin(const void*, std::size_t, std::uint32_t) noexcept {}
 inline void* allocate(std::size_t bytes) { return ::operator new(bytes); }
@@ -97,6 +99,7 @@ namespace global_calls {
   detail::tobi_checkout_nb(at, bytes, how);
 }
 inline void wait() { detail::tobi_checkout_wait(); }
+[[gnu::always_inline]] inline void prefetch(const void* at, std::size_t bytes) { detail::tobi_prefetch(at, bytes); }
 inline bool readable(const void* at, std::size_t bytes) { return detail::tobi_readable(at, bytes); }
 inline void checkin(const void* at, std::size_t bytes, std::uint32_t how) { detail::tobi_checkin(at, bytes, how); }
 inline void* allocate(std::size_t bytes) { return detail::tobi_global_allocate(bytes); }

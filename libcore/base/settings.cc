@@ -93,7 +93,7 @@ constexpr setting own_table[] = {
     {"TOBI_SUB_BLOCK_SIZE", agreement::given, size{field<&settings::sub_block_bytes>, 8, gib, sized::blocks},
      "unit of global memory that is fetched, at most a block; a power of two"},
     {"TOBI_READ_AHEAD", agreement::given, size{field<&settings::read_ahead_bytes>, 0, gib},
-     "how much of global memory is fetched ahead of one who reads on and on; 0: nothing"},
+     "how much of global memory is fetched before it is asked for, where an array is read; 0: nothing"},
     {"TOBI_GLOBAL_SIZE", agreement::given, size{field<&settings::global_bytes>, mib, 64 * 1024 * gib},
      "addresses for what all workers allocate together"},
     {"TOBI_MAP_LIMIT", agreement::offered,

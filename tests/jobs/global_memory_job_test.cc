@@ -316,7 +316,7 @@ TEST(global_memory, what_is_prefetched_is_what_will_be_read) {
 }
 
 // Rank 1's half of an array in checkouts of 4 KiB, one behind the other: what is ahead is here, or on its way.
-TEST(global_memory, who_reads_on_waits_once_per_window) {
+TEST(global_memory, an_array_is_waited_for_once_per_window) {
   for (const char* ahead : {"0", "256K"}) {
     for (const char* transport : {"sim", "ofi"}) {
       const std::pair<const char*, const char*> env[] = {{"TOBI_NODES", "2"},

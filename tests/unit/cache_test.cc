@@ -195,7 +195,7 @@ class reading_on : public cache_alone {
   }
 };
 
-TEST_F(reading_on, who_goes_through_an_array_waits_once_per_window) {
+TEST_F(reading_on, an_array_is_waited_for_once_per_window) {
   for (const std::size_t ahead : {std::size_t{0}, most_ahead}) {
     parts_.ahead_bytes = ahead;
     pgas::cache c(parts_);
@@ -211,7 +211,7 @@ TEST_F(reading_on, who_goes_through_an_array_waits_once_per_window) {
   }
 }
 
-TEST_F(reading_on, who_jumps_fetches_nothing_ahead) {
+TEST_F(reading_on, nothing_is_fetched_ahead_of_jumps) {
   pgas::cache c(parts_);
   c.limit_maps(1000);
   for (std::size_t i = 0; i < 60; i += 2) EXPECT_EQ(read(c, i), static_cast<long>(i));

@@ -157,11 +157,11 @@ template <class T, access How>
   return checkout_nb(what.data(), what.size(), how);
 }
 
-/// Starts to fetch COUNT elements from FIRST on, where they are of another node, and returns at once. Nothing is held: a
-/// checkout of them, later, finds them here, or waits for the rest. Of more than a quarter of the cache only the
-/// beginning is fetched. A hint: what is read is what it would be without it, and whether a join, a fence or other data
-/// has come between decides only how long it takes. Who reads an array from its begin to its end needs none of this.
-/// What follows is fetched by itself (TOBI_READ_AHEAD).
+/// Starts to fetch COUNT elements from FIRST on, where they are of another node, and returns. It is a hint. Nothing is
+/// held, and a later checkout reads what it would have read without it, sooner. The task may fork and join before that.
+/// A join of a stolen task makes what was fetched before it worth nothing. Of a range that is larger than a quarter of
+/// the cache only the beginning is fetched. An array that is read from its begin to its end needs no prefetch: what
+/// follows is fetched anyway (TOBI_READ_AHEAD). A range that is no global memory ends the job.
 /// @code
 /// const auto a = tobi::allocate_all<long>(4000);
 /// const long sum = tobi::run([=] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bytes a worker will read next: where it reads on behind what it has read, the cache fetches what follows before
+// What a worker will read next: where it reads on behind what it has read, the cache fetches what follows before
 // it is asked for, as a kernel does with files. A reader that goes through an array of another node then waits once per
 // window, not once per checkout, and computes while the next window is on its way.
 //

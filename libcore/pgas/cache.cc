@@ -332,16 +332,22 @@ void cache::finish() {
   parts_.net->post();
   const auto held = [this](std::uint32_t id) { return slots_[id].references != 0; };
   for (auto id = fetching_.begin(); (id = std::find_if(fetching_.begin(), fetching_.end(), held)) != fetching_.end();) {
-    land(slots_[*id].rank);
+    const int from = slots_[*id].rank;
+    if (coming_.home < 0) coming_.home = from;
+    land(from);
   }
   if (parts_.sites != nullptr) {
     parts_.sites->waited(arch::now_ns() - begin_ns);
-    if (trace::tracing != nullptr) trace::tracing->fetched(coming_.home, coming_.bytes, coming_.pieces, begin_ns);
-    coming_ = {};
+    tell_fetched(begin_ns);
   }
   if (next_.empty()) return;
   for (const read_ahead::range& next : next_) fetch_ahead(next.begin, next.end);
   next_.clear();
+}
+
+void cache::tell_fetched(std::uint64_t begin_ns) {
+  if (trace::tracing != nullptr) trace::tracing->fetched(coming_.home, coming_.bytes, coming_.pieces, begin_ns);
+  coming_ = {};
 }
 
 // Waits for all that is on its way from or to RANK.
@@ -393,6 +399,9 @@ std::uint32_t cache::slot_ahead(std::uint64_t block, std::uint64_t at) {
 
 void cache::fetch_ahead(std::uint64_t begin, std::uint64_t end) {
   to_map_.clear();
+  // A fetch of its own in the trace: nobody may wait for it.
+  const auto awaited = std::exchange(coming_, {});
+  const std::uint64_t begin_ns = parts_.sites == nullptr ? 0 : arch::now_ns();
   for (std::uint64_t b = begin >> shift_; b << shift_ < std::min(end, view_bytes_); ++b) {
     const std::uint64_t from = std::max(b << shift_, begin);
     const std::uint32_t id = slot_ahead(b, from);
@@ -404,6 +413,8 @@ void cache::fetch_ahead(std::uint64_t begin, std::uint64_t end) {
   }
   parts_.net->post();
   for (const std::uint32_t id : to_map_) map_slot(id);
+  if (coming_.bytes != 0) tell_fetched(begin_ns);
+  coming_ = awaited;
 }
 
 void cache::prefetch(std::uintptr_t at, std::size_t bytes) {

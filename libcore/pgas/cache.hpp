@@ -205,6 +205,7 @@ class cache {
   void came_to(std::uint64_t offset, std::size_t bytes);
   std::uint32_t slot_ahead(std::uint64_t block, std::uint64_t at);
   void fetch_ahead(std::uint64_t begin, std::uint64_t end);
+  void tell_fetched(std::uint64_t begin_ns);
   void land(int rank);
   void land_all();
   std::uint32_t take_home_slot();
@@ -249,7 +250,7 @@ class cache {
     int home = -1;  // of the last bytes
     std::uint64_t bytes = 0;
     std::uint64_t pieces = 0;
-  } coming_;  // what fetching_ waits for, while sites are noted
+  } coming_;  // while sites are noted: fetched, and not yet in the trace
   cache_counts counts_;
 };
 

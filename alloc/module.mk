@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-lib_sources += alloc/segment.cc alloc/heap.cc alloc/remote_objects.cc alloc/tsd.cc
+lib_sources += alloc/segment.cc alloc/heap.cc alloc/remote_objects.cc alloc/small_objects.cc alloc/tsd.cc
 
 # jemalloc as part of Tobiuo: Debian's exports malloc and free, and a program that links Tobiuo must keep its own. So its
 # objects become one, in which only what alloc/heap.cc calls is visible, under our prefix. Its thread-local data becomes

@@ -66,6 +66,7 @@ class global {
   alloc::heap* heap_ = nullptr;
   assembly* together_ = nullptr;
   std::unique_ptr<alloc::remote_objects> objects_;
+  std::unique_ptr<alloc::small_objects> small_objects_;
   std::unique_ptr<pgas::homes> homes_;
   std::unique_ptr<net::batch> batch_;
   std::unique_ptr<pgas::memory> memory_;

@@ -126,8 +126,7 @@ void memory::reset_counts() noexcept {
 
 void* memory::allocate(std::size_t bytes) {
   if (!used) first_use();
-  // Sizes near the largest number would wrap where headers and alignment are added.
-  void* object = bytes < parts_.region_bytes ? parts_.objects->allocate(bytes) : nullptr;
+  void* object = object_of(bytes);
   if (object == nullptr) {
     base::fatal("out of global memory: this worker's heap has no room for " + said_bytes(bytes) +
                 "; raise TOBI_HEAP_SIZE.");
@@ -151,6 +150,34 @@ detail::home_layout memory::layout_of(std::uintptr_t at, std::size_t bytes) {
   return {run.bytes, offset - run.begin, run.rank, parts_.size};
 }
 
+void* memory::object_of(std::size_t bytes) {
+  const bool is_small = bytes <= alloc::small_objects::largest;
+  // Sizes near the largest number would wrap where headers and alignment are added.
+  const auto take = [&]() -> void* {
+    if (bytes >= parts_.region_bytes) return nullptr;
+    return is_small ? parts_.small->allocate(bytes) : parts_.objects->allocate(bytes);
+  };
+  void* object = take();
+  // Each kind has collected what others freed of it. What they freed of the other one may make room, too.
+  if (object == nullptr && (is_small ? parts_.objects->collect() : parts_.small->collect()) != 0) object = take();
+  return object;
+}
+
+void memory::free_own(void* object, std::size_t bytes) {
+  const bool is_small = parts_.small->in_slab(object);
+  const bool held = is_small ? alloc::small_objects::is_held(object, bytes)
+                             : bytes > alloc::small_objects::largest && parts_.objects->is_held(object, bytes);
+  if (!held) {
+    base::fatal("an object of " + std::to_string(bytes) +
+                " bytes was freed that is not there: it was freed before, or has another size.");
+  }
+  if (is_small) {
+    parts_.small->free_local(object);
+  } else {
+    parts_.objects->free_local(object);
+  }
+}
+
 void memory::free(void* object, std::size_t bytes) {
   if (object == nullptr) return;
   if (!used) first_use();
@@ -172,15 +199,12 @@ void memory::free(void* object, std::size_t bytes) {
     cache_.forget(at, std::clamp<std::uint64_t>(bytes, 1, run.bytes - (at - run.begin)), false);
   }
   if (run.rank == parts_.caching.rank) {
-    std::byte* here = parts_.caching.own_region + offset;
-    if (!parts_.objects->is_held(here, bytes)) {
-      base::fatal("an object of " + std::to_string(bytes) +
-                  " bytes was freed that is not there: it was freed before, or has another size.");
-    }
-    parts_.objects->free_local(here);
-    return;
+    free_own(parts_.caching.own_region + offset, bytes);
+  } else if (bytes <= alloc::small_objects::largest) {
+    net::free_small_remote(parts_.caching.net->net(), {run.rank, offset});
+  } else {
+    net::free_remote(parts_.caching.net->net(), {run.rank, offset});
   }
-  net::free_remote(parts_.caching.net->net(), {run.rank, offset});
 }
 
 void extremes::add(const extremes& other) noexcept {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "alloc/remote_objects.hpp"
+#include "alloc/small_objects.hpp"
 #include "arch/context.hpp"
 #include "libcore/pgas/cache.hpp"
 #include "libcore/pgas/profile.hpp"
@@ -49,6 +50,7 @@ struct memory_parts {
   int size = 1;
   std::uint64_t region_bytes = 0;
   alloc::remote_objects* objects = nullptr;                             // of this worker; for global memory alone
+  alloc::small_objects* small = nullptr;                                // likewise
   std::function<void*(std::size_t bytes, std::size_t alignment)> take;  // from the registered heap; null: no room
   std::function<void(void*)> give_back;
   std::uint64_t* epoch = nullptr;        // in the heap region, at the same offset everywhere
@@ -166,6 +168,8 @@ class memory final : public tasks::coherence {
 
  private:
   [[nodiscard]] std::uint32_t free_slot();
+  [[nodiscard]] void* object_of(std::size_t bytes);
+  void free_own(void* object, std::size_t bytes);
   void refuse_different(const gathered_words& mine);
   /// Around everything that touches the cache, on slow paths: the time is WHAT's.
   class entered {

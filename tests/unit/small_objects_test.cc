@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small objects of global memory: how close they lie, who frees them, and what the owner sees of that.
+#include "alloc/small_objects.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "alloc/heap.hpp"
+#include "alloc/segment.hpp"
+#include "libcore/base/rng.hpp"
+#include "libcore/net/fabric.hpp"
+#include "libcore/net/free_remote.hpp"
+#include "transports/registry.hpp"
+#include "transports/transport.hpp"
+
+namespace {
+
+using namespace tobi;
+using objects = alloc::small_objects;
+
+constexpr std::size_t mib = 1u << 20;
+
+class small : public testing::Test {
+ protected:
+  // What the put of another worker does.
+  void freed_elsewhere(void* object) {
+    const auto offset = static_cast<std::uint64_t>(static_cast<std::byte*>(object) - segment_.control());
+    reinterpret_cast<std::uint8_t*>(segment_.control())[objects::free_byte_offset(offset)] = objects::freed;
+  }
+
+  alloc::segment segment_{{4096, 16 * mib, mib}, [](bool mine) { return mine; }};
+  alloc::heap heap_{segment_.heap(), segment_.heap_bytes()};
+};
+
+TEST_F(small, objects_of_a_size_lie_next_to_each_other) {
+  for (std::size_t bytes = 8; bytes <= objects::largest; bytes += 8) {
+    objects all(heap_);
+    const std::size_t count = 100;
+    std::byte* before = nullptr;
+    for (std::size_t i = 0; i < count; ++i) {
+      auto* const one = static_cast<std::byte*>(all.allocate(bytes - i % 8));
+      ASSERT_NE(one, nullptr);
+      if (before != nullptr) EXPECT_EQ(one, before + bytes) << bytes;
+      const std::size_t alignment = std::min<std::size_t>(bytes & -bytes, 64);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(one) % alignment, 0U) << bytes;
+      before = one;
+    }
+    EXPECT_EQ(all.slabs(), 1U);
+    EXPECT_EQ(all.held_bytes(), count * bytes);
+  }
+}
+
+TEST_F(small, seven_eighths_of_a_slab_are_objects) {
+  objects all(heap_);
+  std::size_t count = 0;
+  for (; all.slabs() < 5; ++count) ASSERT_NE(all.allocate(8), nullptr);
+  EXPECT_EQ(count, 4 * objects::slab_bytes / 8 * 7 / 8 + 1);
+}
+
+TEST_F(small, a_free_elsewhere_is_one_put_of_a_byte) {
+  objects all(heap_);
+  const auto over = transports::select("self", {0, 1, {}, {}});
+  net::peer_keys keys;
+  ASSERT_EQ(over->register_memory(segment_.heap_memory(), keys.heap), status::ok);
+  ASSERT_EQ(over->register_memory(segment_.stack_memory(), keys.stack), status::ok);
+  net::fabric net(*over, 0, 1, segment_.control(), segment_.heap_memory().bytes, [&](int) { return keys; });
+  std::vector<std::byte*> held;
+  for (int i = 0; i < 20'000; ++i) held.push_back(static_cast<std::byte*>(all.allocate(24)));
+  for (std::size_t i = 0; i < held.size(); i += 2) {
+    net::free_small_remote(net, {0, static_cast<std::uint64_t>(held[i] - segment_.control())});
+  }
+  EXPECT_EQ(all.collect(), 10'000U);
+  EXPECT_EQ(all.collect(), 0U);
+  for (std::size_t i = 0; i < held.size(); ++i) EXPECT_EQ(objects::is_held(held[i], 24), i % 2 == 1);
+}
+
+TEST_F(small, what_is_no_object_is_seen) {
+  objects all(heap_);
+  auto* const one = static_cast<std::byte*>(all.allocate(40));
+  auto* const two = static_cast<std::byte*>(all.allocate(40));
+  EXPECT_TRUE(objects::is_held(one, 40));
+  EXPECT_TRUE(objects::is_held(two, 33));
+  EXPECT_FALSE(objects::is_held(two, 48)) << "another size";
+  EXPECT_FALSE(objects::is_held(two + 8, 40)) << "in the middle";
+  EXPECT_FALSE(objects::is_held(two + 1, 40));
+  EXPECT_FALSE(objects::is_held(two + 40, 40)) << "not yet an object";
+  all.free_local(one);
+  EXPECT_FALSE(objects::is_held(one, 40)) << "freed before";
+  EXPECT_TRUE(all.in_slab(two));
+  void* const large = heap_.allocate(2 * objects::slab_bytes, objects::slab_bytes);
+  std::memset(large, 0, 2 * objects::slab_bytes);
+  EXPECT_FALSE(all.in_slab(large));
+  EXPECT_FALSE(all.in_slab(segment_.heap()));
+}
+
+// Objects of all sizes that come and go, freed here and elsewhere: each keeps its bytes, and is nobody else's.
+TEST_F(small, a_mixture_keeps_what_is_alive) {
+  struct one {
+    std::byte* at;
+    std::size_t bytes;
+    std::byte mark;
+  };
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    objects all(heap_, 64 << 10);
+    base::rng random(seed);
+    std::vector<one> alive;
+    std::size_t marked = 0;  // freed elsewhere, and not collected
+    for (int step = 0; step < 100'000; ++step) {
+      const bool grows = step / 20'000 % 2 == 0;
+      if (alive.empty() || random.uniform(3) < (grows ? 2U : 1U)) {
+        const std::size_t bytes = 1 + random.uniform(objects::largest);
+        const one made{static_cast<std::byte*>(all.allocate(bytes)), bytes, static_cast<std::byte>(random())};
+        ASSERT_NE(made.at, nullptr);
+        std::memset(made.at, static_cast<int>(made.mark), bytes);
+        alive.push_back(made);
+        continue;
+      }
+      std::swap(alive[random.uniform(alive.size())], alive.back());
+      const one gone = alive.back();
+      alive.pop_back();
+      ASSERT_TRUE(objects::is_held(gone.at, gone.bytes));
+      ASSERT_TRUE(std::all_of(gone.at, gone.at + gone.bytes, [&](std::byte b) { return b == gone.mark; }));
+      if (random.uniform(2) == 0) {
+        all.free_local(gone.at);
+      } else {
+        freed_elsewhere(gone.at);
+        ++marked;
+      }
+    }
+    EXPECT_LE(all.collect(), marked);
+    std::size_t bytes = 0;
+    for (const one& o : alive) bytes += (o.bytes + 7) / 8 * 8;
+    EXPECT_EQ(all.held_bytes(), bytes);
+    for (const one& o : alive) all.free_local(o.at);
+    EXPECT_EQ(all.held_bytes(), 0U);
+    EXPECT_LE(all.slabs(), objects::largest / 8) << "one of each size stays";
+  }
+}
+
+TEST_F(small, a_full_heap_collects_first) {
+  objects all(heap_, 1024 * mib);
+  std::vector<void*> held;
+  while (void* const one = all.allocate(128)) held.push_back(one);
+  EXPECT_GT(held.size() * 128, 10 * mib);
+  freed_elsewhere(held[held.size() / 2]);
+  EXPECT_EQ(all.allocate(128), held[held.size() / 2]);
+  EXPECT_EQ(all.allocate(128), nullptr);
+  for (void* const one : held) all.free_local(one);
+  EXPECT_NE(all.allocate(8), nullptr) << "what was freed is there for objects of another size";
+}
+
+}  // namespace

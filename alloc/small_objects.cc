@@ -10,7 +10,7 @@ small_objects::small_objects(heap& from, std::size_t limit_bytes) noexcept
     : from_(from), limit_bytes_(limit_bytes), collect_at_bytes_(limit_bytes) {}
 
 small_objects::~small_objects() {
-  for (slab* s : all_) from_.deallocate(s);
+  for (slab* first : chunks_) from_.deallocate(first);
 }
 
 small_objects::slab* small_objects::of(const void* object) noexcept {
@@ -18,65 +18,83 @@ small_objects::slab* small_objects::of(const void* object) noexcept {
   return reinterpret_cast<slab*>(at - at % slab_bytes);
 }
 
-std::uint32_t small_objects::granule_of(const void* object) noexcept {
-  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(object) % slab_bytes / granule);
+std::uint32_t small_objects::number_of(const slab* s, const void* object) noexcept {
+  // Of 32 bits: a division of 64 takes several times as long.
+  const auto in_slab = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(object) % slab_bytes);
+  return (in_slab - static_cast<std::uint32_t>(first_object)) / (s->step * static_cast<std::uint32_t>(granule));
 }
 
 std::uint8_t& small_objects::byte_of(slab* s, std::uint32_t at) noexcept {
-  return reinterpret_cast<std::uint8_t*>(s)[at];
+  return reinterpret_cast<std::uint8_t*>(s)[header_bytes + at];
 }
 
 std::byte* small_objects::object_at(slab* s, std::uint32_t at) noexcept {
-  return reinterpret_cast<std::byte*>(s) + at * granule;
+  return reinterpret_cast<std::byte*>(s) + first_object + at * s->step * granule;
 }
 
 bool small_objects::in_slab(const void* object) const noexcept {
   const slab* const s = of(object);
   // S is in the heap, or is the start of the region that the heap lies in: readable, whatever it is.
-  return s->index < all_.size() && all_[s->index] == s;
+  return s->index < used_.size() && used_[s->index] == s;
 }
 
 bool small_objects::is_held(const void* object, std::size_t bytes) noexcept {
   slab* const s = of(object);
-  const std::uint32_t at = granule_of(object);
-  const bool is_first = reinterpret_cast<std::uintptr_t>(object) % granule == 0 && at >= first_granule &&
-                        (at - first_granule) % s->step == 0;
-  const std::size_t steps = bytes == 0 ? 1 : (bytes + granule - 1) / granule;
-  return is_first && steps == s->step && std::atomic_ref(byte_of(s, at)).load(std::memory_order_relaxed) == held;
+  const std::size_t in_slab = reinterpret_cast<std::uintptr_t>(object) % slab_bytes;
+  if (steps_of(bytes) != s->step || in_slab < first_object) return false;
+  const std::uint32_t at = number_of(s, object);
+  return at < s->capacity && object == object_at(s, at) &&
+         std::atomic_ref(byte_of(s, at)).load(std::memory_order_relaxed) == held;
 }
 
-void small_objects::link(slab* s) noexcept {
-  slab*& first = roomy(s->step);
+void small_objects::link(slab*& first, slab* s) noexcept {
   s->previous = nullptr;
   s->next = first;
   if (first != nullptr) first->previous = s;
   first = s;
 }
 
-void small_objects::unlink(slab* s) noexcept {
-  (s->previous == nullptr ? roomy(s->step) : s->previous->next) = s->next;
+void small_objects::unlink(slab*& first, slab* s) noexcept {
+  (s->previous == nullptr ? first : s->previous->next) = s->next;
   if (s->next != nullptr) s->next->previous = s->previous;
 }
 
-small_objects::slab* small_objects::new_slab(std::uint32_t step) noexcept {
-  auto* const s = static_cast<slab*>(from_.allocate(slab_bytes, slab_bytes));
-  if (s == nullptr) return nullptr;
-  std::memset(static_cast<void*>(s), 0, granules);
-  s->index = static_cast<std::uint32_t>(all_.size());
-  s->step = step;
-  s->untouched = first_granule;
-  all_.push_back(s);
-  link(s);
-  return s;
+bool small_objects::take_chunk(std::uint32_t together) noexcept {
+  auto* const base = static_cast<std::byte*>(from_.allocate(together * slab_bytes, slab_bytes));
+  if (base == nullptr) return false;
+  auto* const first = reinterpret_cast<slab*>(base);
+  chunks_.push_back(first);
+  for (std::uint32_t i = together; i-- != 0;) {
+    auto* const s = reinterpret_cast<slab*>(base + i * slab_bytes);
+    *s = slab{};
+    s->chunk = first;
+    s->index = spare;
+    link(spare_, s);
+  }
+  first->number = static_cast<std::uint32_t>(chunks_.size() - 1);
+  first->together = together;
+  return true;
 }
 
 small_objects::slab* small_objects::slab_for(std::uint32_t step) noexcept {
   if (slab* const s = roomy(step); s != nullptr) return s;
-  return new_slab(step);
+  if (spare_ == nullptr && !take_chunk(chunk_slabs) && !take_chunk(1)) return nullptr;
+  slab* const s = spare_;
+  unlink(spare_, s);
+  ++s->chunk->in_use;
+  s->index = static_cast<std::uint32_t>(used_.size());
+  s->step = step;
+  s->capacity = static_cast<std::uint32_t>((slab_bytes - first_object) / (step * granule));
+  s->vacancy = none;
+  s->untouched = 0;
+  std::memset(&byte_of(s, 0), vacant, s->capacity);
+  used_.push_back(s);
+  link(roomy(step), s);
+  return s;
 }
 
 void* small_objects::allocate(std::size_t bytes) noexcept {
-  const auto step = static_cast<std::uint32_t>(bytes == 0 ? 1 : (bytes + granule - 1) / granule);
+  const std::uint32_t step = steps_of(bytes);
   const std::size_t taken = step * granule;
   if (held_bytes_ + taken > collect_at_bytes_) {
     collect();
@@ -89,13 +107,12 @@ void* small_objects::allocate(std::size_t bytes) noexcept {
     if (s == nullptr) return nullptr;
   }
   std::uint32_t at = s->vacancy;
-  if (at != 0) {
+  if (at != none) {
     std::memcpy(&s->vacancy, object_at(s, at), sizeof s->vacancy);
   } else {
-    at = s->untouched;
-    s->untouched += step;
+    at = s->untouched++;
   }
-  if (!has_room(s)) unlink(s);
+  if (!has_room(s)) unlink(roomy(step), s);
   ++s->objects;
   held_bytes_ += taken;
   // Another worker learns of the object behind this, by a store that releases it or an operation of the fabric.
@@ -110,31 +127,46 @@ void small_objects::take_back(slab* s, std::uint32_t at) noexcept {
   s->vacancy = at;
   --s->objects;
   held_bytes_ -= s->step * granule;
-  if (!had_room) link(s);
+  if (!had_room) link(roomy(s->step), s);
   // One stays, for objects that come and go.
   const bool last = s->previous == nullptr && s->next == nullptr;
   if (s->objects == 0 && !last) give_back(s);
 }
 
 void small_objects::give_back(slab* s) noexcept {
-  unlink(s);
-  slab* const moved = all_.back();
-  all_[s->index] = moved;
+  unlink(roomy(s->step), s);
+  slab* const moved = used_.back();
+  used_[s->index] = moved;
   moved->index = s->index;
-  all_.pop_back();
-  from_.deallocate(s);
+  used_.pop_back();
+  s->index = spare;
+  link(spare_, s);
+  slab* const first = s->chunk;
+  if (--first->in_use != 0) return;
+  for (std::uint32_t i = 0; i < first->together; ++i) {
+    unlink(spare_, reinterpret_cast<slab*>(reinterpret_cast<std::byte*>(first) + i * slab_bytes));
+  }
+  chunks_.back()->number = first->number;
+  chunks_[first->number] = chunks_.back();
+  chunks_.pop_back();
+  from_.deallocate(first);
 }
 
-void small_objects::free_local(void* object) noexcept { take_back(of(object), granule_of(object)); }
+bool small_objects::free_local(void* object, std::size_t bytes) noexcept {
+  if (!is_held(object, bytes)) return false;
+  slab* const s = of(object);
+  take_back(s, number_of(s, object));
+  return true;
+}
 
 std::size_t small_objects::collect() noexcept {
   std::size_t count = 0;
   // Backwards: a slab that is given back takes the last one to its place, which has been looked at.
-  for (std::size_t i = all_.size(); i-- != 0;) {
-    slab* const s = all_[i];
+  for (std::size_t i = used_.size(); i-- != 0;) {
+    slab* const s = used_[i];
     const std::uint32_t end = s->untouched;
     std::uint32_t left = s->objects;
-    for (std::uint32_t at = first_granule; left != 0 && at < end; at += s->step) {
+    for (std::uint32_t at = 0; left != 0 && at < end; ++at) {
       // Acquire: what the freeing worker still read of the object lies before our reuse of it.
       const std::uint8_t state = std::atomic_ref(byte_of(s, at)).load(std::memory_order_acquire);
       if (state == vacant) continue;

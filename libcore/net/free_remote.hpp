@@ -3,7 +3,6 @@
 #pragma once
 
 #include "alloc/remote_objects.hpp"
-#include "alloc/small_objects.hpp"
 #include "libcore/net/fabric.hpp"
 
 namespace tobi::net {
@@ -14,15 +13,6 @@ inline void free_remote(fabric& net, location object) {
   static std::uint64_t freed = objects::freed;
   const transports::op mark =
       transports::op::put(net.heap(object.rank()), objects::free_word_offset(object.offset()), &freed, sizeof freed);
-  net.post(object.rank(), {&mark, 1});
-}
-
-/// The same of an object of alloc/small_objects.hpp.
-inline void free_small_remote(fabric& net, location object) {
-  using objects = alloc::small_objects;
-  static std::uint8_t freed = objects::freed;
-  const transports::op mark =
-      transports::op::put(net.heap(object.rank()), objects::free_byte_offset(object.offset()), &freed, sizeof freed);
   net.post(object.rank(), {&mark, 1});
 }
 

@@ -36,12 +36,14 @@ std::string said_bytes(std::size_t bytes) {
 memory* the_memory = nullptr;
 
 memory::memory(const memory_parts& parts)
-    : parts_(parts), cache_([&] {
+    : parts_(parts),
+      cache_([&] {
         if (parts_.measure) clock_ = std::make_unique<phase_clock>();
         parts_.caching.clock = clock_.get();
         if (parts_.note_sites) parts_.caching.sites = &sites_;
         return parts_.caching;
-      }()) {
+      }()),
+      frees_(parts.caching.net->net(), [this](std::size_t bytes) { return parts_.take(bytes, 64); }) {
   if (parts_.letters != nullptr) reader_ = std::make_unique<letter_reader>(posting());
 }
 
@@ -164,17 +166,27 @@ void* memory::object_of(std::size_t bytes) {
 }
 
 void memory::free_own(void* object, std::size_t bytes) {
-  const bool is_small = parts_.small->in_slab(object);
-  const bool held = is_small ? alloc::small_objects::is_held(object, bytes)
-                             : bytes > alloc::small_objects::largest && parts_.objects->is_held(object, bytes);
-  if (!held) {
-    base::fatal("an object of " + std::to_string(bytes) +
-                " bytes was freed that is not there: it was freed before, or has another size.");
-  }
-  if (is_small) {
-    parts_.small->free_local(object);
-  } else {
+  if (parts_.small->in_slab(object)) {
+    if (parts_.small->free_local(object, bytes)) return;
+  } else if (bytes > alloc::small_objects::largest && parts_.objects->is_held(object, bytes)) {
     parts_.objects->free_local(object);
+    return;
+  }
+  base::fatal("an object of " + std::to_string(bytes) +
+              " bytes was freed that is not there: it was freed before, or has another size.");
+}
+
+void memory::free_elsewhere(int rank, std::uint64_t offset, std::size_t bytes) {
+  using small = alloc::small_objects;
+  if (bytes > small::largest) {
+    net::free_remote(parts_.caching.net->net(), {rank, offset});
+  } else if (std::byte* const region = parts_.caching.region_here(rank); region != nullptr) {
+    // Release: what this worker still read of the object comes before.
+    std::atomic_ref(reinterpret_cast<std::uint8_t&>(region[small::free_byte_offset(offset, bytes)]))
+        .store(small::freed, std::memory_order_release);
+  } else {
+    if (!frees_.waiting()) freeing_since_ns_ = arch::now_ns();
+    if (frees_.add({rank, offset}, bytes)) frees_.send();
   }
 }
 
@@ -200,10 +212,8 @@ void memory::free(void* object, std::size_t bytes) {
   }
   if (run.rank == parts_.caching.rank) {
     free_own(parts_.caching.own_region + offset, bytes);
-  } else if (bytes <= alloc::small_objects::largest) {
-    net::free_small_remote(parts_.caching.net->net(), {run.rank, offset});
   } else {
-    net::free_remote(parts_.caching.net->net(), {run.rank, offset});
+    free_elsewhere(run.rank, offset, bytes);
   }
 }
 
@@ -339,6 +349,7 @@ void memory::write_back() {
 
 void memory::write_back_untold() {
   send_updates();
+  frees_.send();
   cache_.settle();
   // Homes of this node are written by plain stores: they are visible before anything that says so.
   std::atomic_thread_fence(std::memory_order_release);
@@ -386,6 +397,7 @@ void memory::serve_slowly() noexcept {
   if (until_poll_ == 0) {
     until_poll_ = checkins_between_polls;
     if (parts_.must_poll) parts_.caching.net->net().transport().progress();
+    if (frees_.waiting() && arch::now_ns() - freeing_since_ns_ > longest_wait_ns) frees_.send();
     if (updates_wait() && arch::now_ns() - waiting_since_ns_ > longest_wait_ns) {
       const entered now(*this, global_phase::lazy_release);
       send_updates();

@@ -21,6 +21,7 @@
 #include "alloc/remote_objects.hpp"
 #include "alloc/small_objects.hpp"
 #include "arch/context.hpp"
+#include "libcore/net/small_frees.hpp"
 #include "libcore/pgas/cache.hpp"
 #include "libcore/pgas/profile.hpp"
 #include "libcore/pgas/updates.hpp"
@@ -170,6 +171,7 @@ class memory final : public tasks::coherence {
   [[nodiscard]] std::uint32_t free_slot();
   [[nodiscard]] void* object_of(std::size_t bytes);
   void free_own(void* object, std::size_t bytes);
+  void free_elsewhere(int rank, std::uint64_t offset, std::size_t bytes);
   void refuse_different(const gathered_words& mine);
   /// Around everything that touches the cache, on slow paths: the time is WHAT's.
   class entered {
@@ -224,6 +226,8 @@ class memory final : public tasks::coherence {
   cache cache_;
   std::unique_ptr<updates> updates_;       // made by the first one
   std::unique_ptr<letter_reader> reader_;  // null: no letters are sent in this job
+  net::small_frees frees_;
+  std::uint64_t freeing_since_ns_ = 0;  // frees wait
   std::uint64_t epoch_ = 0;
   std::uint64_t promised_ = 0;  // the latest epoch that a ticket names
   std::vector<bool> slots_;     // of collective allocations; true: taken

@@ -315,6 +315,47 @@ TEST(global_memory, what_is_prefetched_is_what_will_be_read) {
   });
 }
 
+// Lists that rank 1 makes and rank 0 frees: more than rank 1's heap holds, unless it uses again what was freed.
+TEST(global_memory, what_another_node_frees_is_used_again) {
+  for (const char* transport : {"sim", "ofi"}) {
+    const std::pair<const char*, const char*> env[] = {{"TOBI_NODES", "2"},
+                                                       {"TOBI_TRANSPORT", transport},
+                                                       {"TOBI_OFI_PROVIDER", "tcp;ofi_rxm"},
+                                                       {"TOBI_HEAP_SIZE", "16M"},
+                                                       {"TOBI_CACHE_SIZE", "1M"}};
+    const outcome o = in_job(2, env, [](tobi::runtime&) {
+      struct link {
+        global_ptr<link> next;
+        long value[7];
+      };
+      const long sum = tobi::run([] {
+        constexpr long rounds = 30, links = 10'000;
+        long found = 0;
+        for (long round = 0; round < rounds; ++round) {
+          tobi::migrate_to(1);
+          global_ptr<link> first;
+          for (long i = 0; i < links; ++i) {
+            const auto made = tobi::allocate_global<link>(1);
+            tobi::store(made, link{first, {i}});
+            first = made;
+          }
+          tobi::migrate_to(0);
+          while (first) {
+            const link one = tobi::load(first);
+            found += one.value[0];
+            tobi::free_global(first, 1);
+            first = one.next;
+          }
+        }
+        return found / rounds - links * (links - 1) / 2;
+      });
+      return sum == 0 ? 0 : 3;
+    });
+    EXPECT_EQ(o.status, 0) << transport;
+    EXPECT_EQ(o.said, "");
+  }
+}
+
 // Rank 1's half of an array in checkouts of 4 KiB, one behind the other: what is ahead is here, or on its way.
 TEST(global_memory, an_array_is_waited_for_once_per_window) {
   for (const char* ahead : {"0", "256K"}) {

@@ -12,9 +12,9 @@
 #include "alloc/segment.hpp"
 #include "libcore/base/rng.hpp"
 #include "libcore/net/fabric.hpp"
-#include "libcore/net/free_remote.hpp"
-#include "transports/registry.hpp"
-#include "transports/transport.hpp"
+#include "libcore/net/small_frees.hpp"
+#include "tests/unit/played_transport.hpp"
+#include "transports/cpu_ops.hpp"
 
 namespace {
 
@@ -26,9 +26,9 @@ constexpr std::size_t mib = 1u << 20;
 class small : public testing::Test {
  protected:
   // What the put of another worker does.
-  void freed_elsewhere(void* object) {
+  void freed_elsewhere(void* object, std::size_t bytes) {
     const auto offset = static_cast<std::uint64_t>(static_cast<std::byte*>(object) - segment_.control());
-    reinterpret_cast<std::uint8_t*>(segment_.control())[objects::free_byte_offset(offset)] = objects::freed;
+    reinterpret_cast<std::uint8_t*>(segment_.control())[objects::free_byte_offset(offset, bytes)] = objects::freed;
   }
 
   alloc::segment segment_{{4096, 16 * mib, mib}, [](bool mine) { return mine; }};
@@ -43,7 +43,7 @@ TEST_F(small, objects_of_a_size_lie_next_to_each_other) {
     for (std::size_t i = 0; i < count; ++i) {
       auto* const one = static_cast<std::byte*>(all.allocate(bytes - i % 8));
       ASSERT_NE(one, nullptr);
-      if (before != nullptr) EXPECT_EQ(one, before + bytes) << bytes;
+      EXPECT_TRUE(before == nullptr || one == before + bytes) << bytes;
       const std::size_t alignment = std::min<std::size_t>(bytes & -bytes, 64);
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(one) % alignment, 0U) << bytes;
       before = one;
@@ -60,21 +60,52 @@ TEST_F(small, seven_eighths_of_a_slab_are_objects) {
   EXPECT_EQ(count, 4 * objects::slab_bytes / 8 * 7 / 8 + 1);
 }
 
-TEST_F(small, a_free_elsewhere_is_one_put_of_a_byte) {
-  objects all(heap_);
-  const auto over = transports::select("self", {0, 1, {}, {}});
-  net::peer_keys keys;
-  ASSERT_EQ(over->register_memory(segment_.heap_memory(), keys.heap), status::ok);
-  ASSERT_EQ(over->register_memory(segment_.stack_memory(), keys.stack), status::ok);
-  net::fabric net(*over, 0, 1, segment_.control(), segment_.heap_memory().bytes, [&](int) { return keys; });
-  std::vector<std::byte*> held;
-  for (int i = 0; i < 20'000; ++i) held.push_back(static_cast<std::byte*>(all.allocate(24)));
-  for (std::size_t i = 0; i < held.size(); i += 2) {
-    net::free_small_remote(net, {0, static_cast<std::uint64_t>(held[i] - segment_.control())});
+// What another worker would post, executed here.
+struct counting final : played_transport {
+  explicit counting(std::byte* region) : to(region) { caps_.chain_max = 16; }
+  status post(int, std::span<const transports::op> ops) noexcept override {
+    puts += ops.size();
+    transports::execute_whole(ops, [this](transports::region_id) { return to; });
+    return status::ok;
   }
-  EXPECT_EQ(all.collect(), 10'000U);
-  EXPECT_EQ(all.collect(), 0U);
-  for (std::size_t i = 0; i < held.size(); ++i) EXPECT_EQ(objects::is_held(held[i], 24), i % 2 == 1);
+  std::byte* to;
+  std::size_t puts = 0;
+};
+
+TEST_F(small, objects_next_to_each_other_are_freed_elsewhere_by_one_put) {
+  constexpr int owner = 1;
+  objects all(heap_);
+  counting over(segment_.control());
+  net::fabric net(over, 0, 2, segment_.control(), segment_.heap_memory().bytes, [](int) { return net::peer_keys{}; });
+  net::small_frees frees(net, [this](std::size_t bytes) { return heap_.allocate(bytes); });
+  const auto free_elsewhere = [&](const std::byte* object, std::size_t bytes) {
+    return frees.add({owner, static_cast<std::uint64_t>(object - segment_.control())}, bytes);
+  };
+  for (const std::size_t bytes : {8, 24, 200}) {
+    std::vector<std::byte*> held;
+    for (int i = 0; i < 1000; ++i) held.push_back(static_cast<std::byte*>(all.allocate(bytes)));
+    over.puts = 0;
+    for (std::size_t i = held.size(); i-- != 0;) {
+      if (i % 10 == 3) continue;
+      EXPECT_FALSE(free_elsewhere(held[i], bytes));
+    }
+    EXPECT_EQ(over.puts, 0U);
+    EXPECT_EQ(all.collect(), 0U);
+    EXPECT_TRUE(frees.waiting());
+    frees.send();
+    EXPECT_FALSE(frees.waiting());
+    EXPECT_LE(over.puts, 101 + bytes * held.size() / (objects::slab_bytes / 2));  // and where a slab ends
+    EXPECT_EQ(all.collect(), 900U);
+    for (std::size_t i = 0; i < held.size(); ++i) EXPECT_EQ(objects::is_held(held[i], bytes), i % 10 == 3);
+    for (std::size_t i = 3; i < held.size(); i += 10) EXPECT_TRUE(all.free_local(held[i], bytes));
+  }
+  // Before long there are enough of them to be sent.
+  int count = 0;
+  while (!free_elsewhere(static_cast<std::byte*>(all.allocate(8)), 8)) ASSERT_LT(++count, 100'000);
+  frees.send();
+  EXPECT_EQ(all.held_bytes(), static_cast<std::size_t>(count + 1) * 8);
+  all.collect();
+  EXPECT_EQ(all.held_bytes(), 0U);
 }
 
 TEST_F(small, what_is_no_object_is_seen) {
@@ -87,8 +118,9 @@ TEST_F(small, what_is_no_object_is_seen) {
   EXPECT_FALSE(objects::is_held(two + 8, 40)) << "in the middle";
   EXPECT_FALSE(objects::is_held(two + 1, 40));
   EXPECT_FALSE(objects::is_held(two + 40, 40)) << "not yet an object";
-  all.free_local(one);
-  EXPECT_FALSE(objects::is_held(one, 40)) << "freed before";
+  EXPECT_FALSE(all.free_local(one, 41));
+  EXPECT_TRUE(all.free_local(one, 40));
+  EXPECT_FALSE(all.free_local(one, 40)) << "freed before";
   EXPECT_TRUE(all.in_slab(two));
   void* const large = heap_.allocate(2 * objects::slab_bytes, objects::slab_bytes);
   std::memset(large, 0, 2 * objects::slab_bytes);
@@ -124,9 +156,9 @@ TEST_F(small, a_mixture_keeps_what_is_alive) {
       ASSERT_TRUE(objects::is_held(gone.at, gone.bytes));
       ASSERT_TRUE(std::all_of(gone.at, gone.at + gone.bytes, [&](std::byte b) { return b == gone.mark; }));
       if (random.uniform(2) == 0) {
-        all.free_local(gone.at);
+        ASSERT_TRUE(all.free_local(gone.at, gone.bytes));
       } else {
-        freed_elsewhere(gone.at);
+        freed_elsewhere(gone.at, gone.bytes);
         ++marked;
       }
     }
@@ -134,7 +166,7 @@ TEST_F(small, a_mixture_keeps_what_is_alive) {
     std::size_t bytes = 0;
     for (const one& o : alive) bytes += (o.bytes + 7) / 8 * 8;
     EXPECT_EQ(all.held_bytes(), bytes);
-    for (const one& o : alive) all.free_local(o.at);
+    for (const one& o : alive) EXPECT_TRUE(all.free_local(o.at, o.bytes));
     EXPECT_EQ(all.held_bytes(), 0U);
     EXPECT_LE(all.slabs(), objects::largest / 8) << "one of each size stays";
   }
@@ -144,11 +176,11 @@ TEST_F(small, a_full_heap_collects_first) {
   objects all(heap_, 1024 * mib);
   std::vector<void*> held;
   while (void* const one = all.allocate(128)) held.push_back(one);
-  EXPECT_GT(held.size() * 128, 10 * mib);
-  freed_elsewhere(held[held.size() / 2]);
+  EXPECT_GT(held.size() * 128, 8 * mib);
+  freed_elsewhere(held[held.size() / 2], 128);
   EXPECT_EQ(all.allocate(128), held[held.size() / 2]);
   EXPECT_EQ(all.allocate(128), nullptr);
-  for (void* const one : held) all.free_local(one);
+  for (void* const one : held) EXPECT_TRUE(all.free_local(one, 128));
   EXPECT_NE(all.allocate(8), nullptr) << "what was freed is there for objects of another size";
 }
 

@@ -56,8 +56,9 @@ template <class T>
   static_assert(alignof(T) <= 16, "tobi: what one worker allocates is aligned to at most 16 bytes");
   return global_ptr<T>(static_cast<T*>(global_calls::allocate(detail::bytes_of<T>(count))));
 }
-/// Frees what allocate_global(COUNT) returned, on any worker. COUNT must be the same. It costs one unwaited put where
-/// another worker owns the object.
+/// Frees what allocate_global(COUNT) returned, on any worker. COUNT must be the same. Nobody waits for it:
+/// where a worker of another node owns the object, the free goes there with others, within milliseconds or at the next
+/// release. Before that the memory is not used again.
 template <class T>
 void free_global(global_ptr<T> what, std::size_t count) {
   global_calls::free(what.raw(), detail::bytes_of<T>(count));

@@ -11,8 +11,8 @@
 //       these two, and only while nobody else may write the byte.
 //   S2  One put of another worker changes `held` to `freed`, once, after its last use of the object. The owner changes
 //       that to `vacant`, when it collects.
-//   S3  A slab is spare, for objects of any size or to go back to the heap, when all of its bytes are vacant: no put for
-//       it is on its way.
+//   S3  A slab is spare, for objects of any size or to go back to the heap, when all of its bytes are vacant: no put
+//       for it is on its way.
 //   S4  A slab with room is in the list of its size class, once.
 #pragma once
 

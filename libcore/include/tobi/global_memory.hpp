@@ -49,16 +49,15 @@ void free_all(global_span<T> what) {
 }
 
 /// Allocates COUNT elements in the memory of the worker that runs the caller. Any task may call it, and code outside of
-/// tasks. Does not migrate the caller. Out of memory ends the job. Objects of the same size that are allocated one after
-/// the other, of at most 256 bytes, lie next to each other.
+/// tasks. Does not migrate the caller. Out of memory ends the job. Objects of one size, of at most 256 bytes, that are
+/// allocated one after the other lie next to each other.
 template <class T>
 [[nodiscard]] global_ptr<T> allocate_global(std::size_t count) {
   static_assert(alignof(T) <= 16, "tobi: what one worker allocates is aligned to at most 16 bytes");
   return global_ptr<T>(static_cast<T*>(global_calls::allocate(detail::bytes_of<T>(count))));
 }
-/// Frees what allocate_global(COUNT) returned, on any worker. COUNT must be the same. Nobody waits for it:
-/// where a worker of another node owns the object, the free goes there with others, within milliseconds or at the next
-/// release. Before that the memory is not used again.
+/// Frees what allocate_global(COUNT) returned, on any worker. COUNT must be the same. Nobody waits for it: frees of
+/// objects of another node go there together, before long.
 template <class T>
 void free_global(global_ptr<T> what, std::size_t count) {
   global_calls::free(what.raw(), detail::bytes_of<T>(count));

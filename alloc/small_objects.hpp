@@ -49,7 +49,6 @@ class small_objects {
   std::size_t collect() noexcept;
 
   [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
-  [[nodiscard]] std::size_t slabs() const noexcept { return used_.size(); }
 
   /// What others put into an object's byte.
   static constexpr std::uint8_t freed = 2;
@@ -62,6 +61,8 @@ class small_objects {
   static constexpr std::size_t slab_bytes = std::size_t{1} << 16;
 
  private:
+  friend struct small_objects_from_within;  // of the unit test
+
   static constexpr std::size_t granule = 8;
   static constexpr std::size_t header_bytes = 1024;
   static constexpr std::size_t first_object = 8192;

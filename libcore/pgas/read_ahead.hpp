@@ -4,8 +4,9 @@
 // window, not once per checkout, and computes while the next window is on its way.
 //
 // What counts is a checkout that had to fetch, or to wait for what was on its way: a reader comes to it. A reader whose
-// next such checkout begins in, or just behind, what was fetched for it goes on. Its window doubles, up to the largest
-// one. So what is fetched in vain, where it stops, is about as much as it has read, and at most one window.
+// next such checkout begins in, or just behind, what was fetched for it goes on. Its window is half of what it has read
+// in a row, up to the largest one. So what has been fetched in vain where it stops, the rest of its window and the next
+// one, is at most as much as it has read.
 #pragma once
 
 #include <algorithm>

@@ -18,9 +18,8 @@ small_objects::slab* small_objects::of(const void* object) noexcept {
   return reinterpret_cast<slab*>(at - at % slab_bytes);
 }
 
-std::uint32_t small_objects::number_of(const slab* s, const void* object) noexcept {
-  // Of 32 bits: a division of 64 takes several times as long.
-  const auto in_slab = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(object) % slab_bytes);
+// Of 32 bits: a division of 64 takes several times as long.
+std::uint32_t small_objects::number_of(const slab* s, std::uint32_t in_slab) noexcept {
   return (in_slab - static_cast<std::uint32_t>(first_object)) / (s->step * static_cast<std::uint32_t>(granule));
 }
 
@@ -32,18 +31,17 @@ std::byte* small_objects::object_at(slab* s, std::uint32_t at) noexcept {
   return reinterpret_cast<std::byte*>(s) + first_object + at * s->step * granule;
 }
 
-bool small_objects::in_slab(const void* object) const noexcept {
-  const slab* const s = of(object);
-  // S is in the heap, or is the start of the region that the heap lies in: readable, whatever it is.
-  return s->index < used_.size() && used_[s->index] == s;
+// The region begins at a multiple of slab_bytes where its owner has it, so slabs do in offsets.
+bool small_objects::in_slab(const std::byte* region, std::uint64_t offset) noexcept {
+  return reinterpret_cast<const head*>(region + (offset - offset % slab_bytes))->mark == slab_mark;
 }
 
-bool small_objects::is_held(const void* object, std::size_t bytes) noexcept {
-  slab* const s = of(object);
-  const std::size_t in_slab = reinterpret_cast<std::uintptr_t>(object) % slab_bytes;
-  if (steps_of(bytes) != s->step || in_slab < first_object) return false;
-  const std::uint32_t at = number_of(s, object);
-  return at < s->capacity && object == object_at(s, at) &&
+bool small_objects::is_held(const std::byte* region, std::uint64_t offset, std::size_t bytes) noexcept {
+  const auto in_slab = static_cast<std::uint32_t>(offset % slab_bytes);
+  auto* const s = reinterpret_cast<slab*>(const_cast<std::byte*>(region) + (offset - in_slab));
+  if (s->mark != slab_mark || steps_of(bytes) != s->step || in_slab < first_object) return false;
+  const std::uint32_t at = number_of(s, in_slab);
+  return at < s->capacity && reinterpret_cast<std::byte*>(s) + in_slab == object_at(s, at) &&
          std::atomic_ref(byte_of(s, at)).load(std::memory_order_relaxed) == held;
 }
 
@@ -68,7 +66,6 @@ bool small_objects::take_chunk(std::uint32_t together) noexcept {
     auto* const s = reinterpret_cast<slab*>(base + i * slab_bytes);
     *s = slab{};
     s->chunk = first;
-    s->index = spare;
     link(spare_, s);
   }
   first->number = static_cast<std::uint32_t>(chunks_.size() - 1);
@@ -83,6 +80,7 @@ small_objects::slab* small_objects::slab_for(std::uint32_t step) noexcept {
   unlink(spare_, s);
   ++s->chunk->in_use;
   s->index = static_cast<std::uint32_t>(used_.size());
+  s->mark = slab_mark;
   s->step = step;
   s->capacity = static_cast<std::uint32_t>((slab_bytes - first_object) / (step * granule));
   s->vacancy = none;
@@ -139,7 +137,7 @@ void small_objects::give_back(slab* s) noexcept {
   used_[s->index] = moved;
   moved->index = s->index;
   used_.pop_back();
-  s->index = spare;
+  s->mark = 0;
   link(spare_, s);
   slab* const first = s->chunk;
   if (--first->in_use != 0) return;
@@ -153,9 +151,10 @@ void small_objects::give_back(slab* s) noexcept {
 }
 
 bool small_objects::free_local(void* object, std::size_t bytes) noexcept {
-  if (!is_held(object, bytes)) return false;
   slab* const s = of(object);
-  take_back(s, number_of(s, object));
+  const auto in_slab = static_cast<std::uint32_t>(static_cast<std::byte*>(object) - reinterpret_cast<std::byte*>(s));
+  if (!is_held(reinterpret_cast<std::byte*>(s), in_slab, bytes)) return false;
+  take_back(s, number_of(s, in_slab));
   return true;
 }
 

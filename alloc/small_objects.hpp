@@ -39,10 +39,24 @@ class small_objects {
   /// BYTES, at most `largest`, aligned to the largest power of two that divides their number, rounded up to 8. Null:
   /// the heap is exhausted, even after a collection.
   [[nodiscard]] void* allocate(std::size_t bytes) noexcept;
-  /// Whether OBJECT lies in a slab.
-  [[nodiscard]] bool in_slab(const void* object) const noexcept;
-  /// Whether OBJECT, which lies in a slab, is one of BYTES that nobody has freed.
-  [[nodiscard]] static bool is_held(const void* object, std::size_t bytes) noexcept;
+  /// How a slab begins.
+  struct head {
+    std::uint64_t mark;  // `slab_mark`; what is none has something else there
+    std::uint32_t step;  // granules per object
+  };
+  static constexpr std::uint64_t slab_mark = 0x7462'6f73'6c61'6273;
+  /// Whether an object of BYTES could be at OFFSET of a region, for what is known here of the slab that OFFSET names.
+  [[nodiscard]] static constexpr bool could_be(std::uint64_t offset, std::size_t bytes) noexcept {
+    const std::uint64_t in_slab = offset % slab_bytes;
+    return in_slab >= first_object && (in_slab - first_object) % (steps_of(bytes) * granule) == 0;
+  }
+  [[nodiscard]] static constexpr bool could_be(const head& slab, std::uint64_t offset, std::size_t bytes) noexcept {
+    return slab.mark == slab_mark && slab.step == steps_of(bytes) && could_be(offset, bytes);
+  }
+  /// Whether OFFSET of a region that is mapped here at REGION lies in a slab.
+  [[nodiscard]] static bool in_slab(const std::byte* region, std::uint64_t offset) noexcept;
+  /// Whether an object of BYTES that nobody has freed lies there.
+  [[nodiscard]] static bool is_held(const std::byte* region, std::uint64_t offset, std::size_t bytes) noexcept;
   /// The owner frees its own object. False: it is none of BYTES, or was freed before.
   bool free_local(void* object, std::size_t bytes) noexcept;
   /// Frees what others have freed. Returns how many.
@@ -69,7 +83,6 @@ class small_objects {
   static constexpr std::size_t classes = largest / granule;  // a size for each multiple of 8
   // Taken from the heap together: it adds a page to each allocation, and so a gap before the next one that is aligned.
   static constexpr std::uint32_t chunk_slabs = 16;
-  static constexpr std::uint32_t spare = ~std::uint32_t{0};  // a slab's index, when it is not used
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   static constexpr std::uint8_t vacant = 0;
   static constexpr std::uint8_t held = 1;
@@ -80,12 +93,11 @@ class small_objects {
   }
   static_assert(header_bytes + (slab_bytes - first_object) / granule <= first_object);
 
-  struct slab {
+  struct slab : head {
     slab* previous;  // in the list of its class, while it has room, or of those that are spare
     slab* next;
     slab* chunk;              // the first one of those that the heap gave together
     std::uint32_t index;      // in used_
-    std::uint32_t step;       // granules per object
     std::uint32_t capacity;   // objects
     std::uint32_t vacancy;    // the object that was freed last, which names the one before it; none
     std::uint32_t untouched;  // objects from here on never were one
@@ -98,7 +110,7 @@ class small_objects {
   static_assert(sizeof(slab) <= header_bytes);
 
   [[nodiscard]] static slab* of(const void* object) noexcept;
-  [[nodiscard]] static std::uint32_t number_of(const slab* s, const void* object) noexcept;
+  [[nodiscard]] static std::uint32_t number_of(const slab* s, std::uint32_t in_slab) noexcept;
   [[nodiscard]] static std::uint8_t& byte_of(slab* s, std::uint32_t at) noexcept;
   [[nodiscard]] static std::byte* object_at(slab* s, std::uint32_t at) noexcept;
   [[nodiscard]] static bool has_room(const slab* s) noexcept {

@@ -9,7 +9,7 @@
 namespace tobi::net {
 
 namespace {
-constexpr std::size_t enough = 8192;
+constexpr std::size_t enough = 4096;  // at most 1 MiB of the owners' heaps waits here
 // More objects than that are never next to each other.
 constexpr std::size_t longest_run = alloc::small_objects::slab_bytes / 8;
 }  // namespace

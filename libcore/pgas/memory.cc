@@ -165,22 +165,40 @@ void* memory::object_of(std::size_t bytes) {
   return object;
 }
 
-void memory::free_own(void* object, std::size_t bytes) {
-  if (parts_.small->in_slab(object)) {
-    if (parts_.small->free_local(object, bytes)) return;
-  } else if (bytes > alloc::small_objects::largest && parts_.objects->is_held(object, bytes)) {
-    parts_.objects->free_local(object);
-    return;
-  }
-  base::fatal("an object of " + std::to_string(bytes) +
-              " bytes was freed that is not there: it was freed before, or has another size.");
+// What lies where REGION is mapped is an object of BYTES that nobody has freed.
+bool memory::is_held(const std::byte* region, std::uint64_t offset, std::size_t bytes) {
+  using small = alloc::small_objects;
+  if (bytes <= small::largest) return small::is_held(region, offset, bytes);
+  return !small::in_slab(region, offset) && alloc::remote_objects::is_held(region + offset, bytes);
 }
 
-void memory::free_elsewhere(int rank, std::uint64_t offset, std::size_t bytes) {
+// Of memory that is not mapped a look is a round trip, which TOBI_DEBUG_GLOBAL spends.
+bool memory::could_be(int rank, std::uint64_t offset, std::size_t bytes) {
   using small = alloc::small_objects;
-  if (bytes > small::largest) {
+  const bool is_small = bytes <= small::largest;
+  if (watch_ == nullptr) return !is_small || small::could_be(offset, bytes);
+  small::head slab{};
+  parts_.caching.net->net().get({rank, offset - offset % small::slab_bytes}, &slab, sizeof slab);
+  return is_small ? small::could_be(slab, offset, bytes) : slab.mark != small::slab_mark;
+}
+
+void memory::free_at(int rank, std::uint64_t offset, std::size_t bytes) {
+  using small = alloc::small_objects;
+  const bool is_own = rank == parts_.caching.rank;
+  std::byte* const region = is_own ? parts_.caching.own_region : parts_.caching.region_here(rank);
+  if (region != nullptr ? !is_held(region, offset, bytes) : !could_be(rank, offset, bytes)) {
+    base::fatal("an object of " + std::to_string(bytes) +
+                " bytes was freed that is not there: it was freed before, or has another size.");
+  }
+  if (is_own) {
+    if (bytes <= small::largest) {
+      parts_.small->free_local(region + offset, bytes);
+    } else {
+      parts_.objects->free_local(region + offset);
+    }
+  } else if (bytes > small::largest) {
     net::free_remote(parts_.caching.net->net(), {rank, offset});
-  } else if (std::byte* const region = parts_.caching.region_here(rank); region != nullptr) {
+  } else if (region != nullptr) {
     // Release: what this worker still read of the object comes before.
     std::atomic_ref(reinterpret_cast<std::uint8_t&>(region[small::free_byte_offset(offset, bytes)]))
         .store(small::freed, std::memory_order_release);
@@ -210,11 +228,7 @@ void memory::free(void* object, std::size_t bytes) {
     const entered now(*this, global_phase::checkin);
     cache_.forget(at, std::clamp<std::uint64_t>(bytes, 1, run.bytes - (at - run.begin)), false);
   }
-  if (run.rank == parts_.caching.rank) {
-    free_own(parts_.caching.own_region + offset, bytes);
-  } else {
-    free_elsewhere(run.rank, offset, bytes);
-  }
+  free_at(run.rank, offset, bytes);
 }
 
 void extremes::add(const extremes& other) noexcept {

@@ -170,8 +170,9 @@ class memory final : public tasks::coherence {
  private:
   [[nodiscard]] std::uint32_t free_slot();
   [[nodiscard]] void* object_of(std::size_t bytes);
-  void free_own(void* object, std::size_t bytes);
-  void free_elsewhere(int rank, std::uint64_t offset, std::size_t bytes);
+  [[nodiscard]] static bool is_held(const std::byte* region, std::uint64_t offset, std::size_t bytes);
+  [[nodiscard]] bool could_be(int rank, std::uint64_t offset, std::size_t bytes);
+  void free_at(int rank, std::uint64_t offset, std::size_t bytes);
   void refuse_different(const gathered_words& mine);
   /// Around everything that touches the cache, on slow paths: the time is WHAT's.
   class entered {

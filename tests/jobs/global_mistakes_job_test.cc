@@ -56,6 +56,14 @@ TEST(global_mistakes, are_one_sentence) {
     tobi::free_global(p, 3);
     tobi::free_global(p, 3);
   });
+  expect_error("not there: it was freed before, or has another size",
+               [](global_span<char>) { tobi::free_global(tobi::allocate_global<long>(3), 4); });
+  expect_error("a prefetch of 1 bytes names memory that is not global", [](global_span<char>) {
+    char local = 0;
+    tobi::prefetch(tobi::global_ptr<char>(&local), 1);
+  });
+  expect_error("a prefetch of 1 bytes names memory that was freed",
+               [](global_span<char> a) { tobi::prefetch(a.end() + (1 << 24), 1); });
   expect_error("no task has allocated", [](global_span<char> a) { tobi::free_global(&a[0], 1); });
   expect_error("held across a barrier", [](global_span<char> a) {
     tobi::checkout_raw(a.data().raw() + 5, 8, access::read);
@@ -73,6 +81,25 @@ TEST(global_mistakes, more_than_the_cache_holds) {
   });
   EXPECT_EQ(o.status, 1);
   EXPECT_NE(o.said.find("more than the 16 of the cache (64K)"), std::string::npos) << o.said;
+}
+
+// Rank 1's objects of 3 and of 100 longs, freed by rank 0 as so many. On the other node a look at them is a round trip.
+TEST(global_mistakes, a_free_elsewhere_of_another_size) {
+  place looks = far;
+  looks.env.emplace_back("TOBI_DEBUG_GLOBAL", "1");
+  for (const place& p : {looks, place{"shm", 2, {}}}) {
+    for (const auto& [made, freed] : {std::pair{3, 4}, {3, 100}, {100, 3}, {3, 3}, {100, 100}}) {
+      const outcome o = in_place(p, [made = made, freed = freed](tobi::runtime& rt) {
+        const auto mine = tobi::allocate_global<long>(static_cast<std::size_t>(made));
+        const auto all = rt.all_gather(mine);
+        if (rt.rank() == 0) tobi::free_global(all[1], static_cast<std::size_t>(freed));
+        rt.barrier();
+        return 0;
+      });
+      EXPECT_EQ(o.status, made == freed ? 0 : 1) << p.name << ": " << made << " as " << freed;
+      EXPECT_EQ(o.said.find("or has another size") != std::string::npos, made != freed) << o.said;
+    }
+  }
 }
 
 TEST(global_mistakes, too_many_checkouts_held) {

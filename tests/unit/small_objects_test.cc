@@ -34,10 +34,19 @@ constexpr std::size_t mib = 1u << 20;
 
 class small : public testing::Test {
  protected:
+  [[nodiscard]] std::uint64_t offset_of(const void* object) const {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(object) - segment_.control());
+  }
+  [[nodiscard]] bool is_held(const void* object, std::size_t bytes) const {
+    return objects::is_held(segment_.control(), offset_of(object), bytes);
+  }
+  [[nodiscard]] bool in_slab(const void* object) const {
+    return objects::in_slab(segment_.control(), offset_of(object));
+  }
   // What the put of another worker does.
   void freed_elsewhere(void* object, std::size_t bytes) {
-    const auto offset = static_cast<std::uint64_t>(static_cast<std::byte*>(object) - segment_.control());
-    reinterpret_cast<std::uint8_t*>(segment_.control())[objects::free_byte_offset(offset, bytes)] = objects::freed;
+    reinterpret_cast<std::uint8_t*>(segment_.control())[objects::free_byte_offset(offset_of(object), bytes)] =
+        objects::freed;
   }
 
   alloc::segment segment_{{4096, 16 * mib, mib}, [](bool mine) { return mine; }};
@@ -105,7 +114,7 @@ TEST_F(small, objects_next_to_each_other_are_freed_elsewhere_by_one_put) {
     EXPECT_FALSE(frees.waiting());
     EXPECT_LE(over.puts, 101 + bytes * held.size() / (objects::slab_bytes / 2));  // and where a slab ends
     EXPECT_EQ(all.collect(), 900U);
-    for (std::size_t i = 0; i < held.size(); ++i) EXPECT_EQ(objects::is_held(held[i], bytes), i % 10 == 3);
+    for (std::size_t i = 0; i < held.size(); ++i) EXPECT_EQ(is_held(held[i], bytes), i % 10 == 3);
     for (std::size_t i = 3; i < held.size(); i += 10) EXPECT_TRUE(all.free_local(held[i], bytes));
   }
   // Before long there are enough of them to be sent.
@@ -121,20 +130,20 @@ TEST_F(small, what_is_no_object_is_seen) {
   objects all(heap_);
   auto* const one = static_cast<std::byte*>(all.allocate(40));
   auto* const two = static_cast<std::byte*>(all.allocate(40));
-  EXPECT_TRUE(objects::is_held(one, 40));
-  EXPECT_TRUE(objects::is_held(two, 33));
-  EXPECT_FALSE(objects::is_held(two, 48)) << "another size";
-  EXPECT_FALSE(objects::is_held(two + 8, 40)) << "in the middle";
-  EXPECT_FALSE(objects::is_held(two + 1, 40));
-  EXPECT_FALSE(objects::is_held(two + 40, 40)) << "not yet an object";
+  EXPECT_TRUE(is_held(one, 40));
+  EXPECT_TRUE(is_held(two, 33));
+  EXPECT_FALSE(is_held(two, 48)) << "another size";
+  EXPECT_FALSE(is_held(two + 8, 40)) << "in the middle";
+  EXPECT_FALSE(is_held(two + 1, 40));
+  EXPECT_FALSE(is_held(two + 40, 40)) << "not yet an object";
   EXPECT_FALSE(all.free_local(one, 41));
   EXPECT_TRUE(all.free_local(one, 40));
   EXPECT_FALSE(all.free_local(one, 40)) << "freed before";
-  EXPECT_TRUE(all.in_slab(two));
+  EXPECT_TRUE(in_slab(two));
   void* const large = heap_.allocate(2 * objects::slab_bytes, objects::slab_bytes);
   std::memset(large, 0, 2 * objects::slab_bytes);
-  EXPECT_FALSE(all.in_slab(large));
-  EXPECT_FALSE(all.in_slab(segment_.heap()));
+  EXPECT_FALSE(in_slab(large));
+  EXPECT_FALSE(in_slab(segment_.heap()));
 }
 
 // Objects of all sizes that come and go, freed here and elsewhere: each keeps its bytes, and is nobody else's.
@@ -162,7 +171,7 @@ TEST_F(small, a_mixture_keeps_what_is_alive) {
       std::swap(alive[random.uniform(alive.size())], alive.back());
       const one gone = alive.back();
       alive.pop_back();
-      ASSERT_TRUE(objects::is_held(gone.at, gone.bytes));
+      ASSERT_TRUE(is_held(gone.at, gone.bytes));
       ASSERT_TRUE(std::all_of(gone.at, gone.at + gone.bytes, [&](std::byte b) { return b == gone.mark; }));
       if (random.uniform(2) == 0) {
         ASSERT_TRUE(all.free_local(gone.at, gone.bytes));

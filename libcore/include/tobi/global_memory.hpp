@@ -56,8 +56,9 @@ template <class T>
   static_assert(alignof(T) <= 16, "tobi: what one worker allocates is aligned to at most 16 bytes");
   return global_ptr<T>(static_cast<T*>(global_calls::allocate(detail::bytes_of<T>(count))));
 }
-/// Frees what allocate_global(COUNT) returned, on any worker. COUNT must be the same. Nobody waits for it: frees of
-/// objects of another node go there together, before long.
+/// Frees what allocate_global(COUNT) returned, on any worker. COUNT must be the same: another one ends the job where
+/// the memory is of this node, and elsewhere with TOBI_DEBUG_GLOBAL=1. Nobody waits for it. Frees of objects of another
+/// node go there together, 4096 at the latest.
 template <class T>
 void free_global(global_ptr<T> what, std::size_t count) {
   global_calls::free(what.raw(), detail::bytes_of<T>(count));

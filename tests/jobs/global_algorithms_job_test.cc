@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "global_places.hpp"
+#include "global_shapes.hpp"
 
 namespace {
 
@@ -30,61 +30,6 @@ struct affine {
   bool operator==(const affine&) const = default;
 };
 affine then(affine f, affine g) { return {f.a * g.a, f.b * g.a + g.b}; }
-
-// Sorted by the key alone: the rest says whether equal keys kept their order.
-struct record {
-  std::uint32_t key = 0, place = 0;
-  bool operator==(const record&) const = default;
-};
-bool earlier(const record& x, const record& y) { return x.key < y.key; }
-
-std::uint32_t mixed(std::uint64_t x) {
-  x = (x + 1) * 0x9e3779b97f4a7c15;
-  x ^= x >> 31;
-  return static_cast<std::uint32_t>(x * 0xbf58476d1ce4e5b9 >> 32);
-}
-
-struct shape {
-  std::size_t size;
-  execution_policy how;
-};
-// Leaves of 100 and of 1000 elements, with chunks smaller than a leaf, as large, and larger than the small cache.
-constexpr std::array<shape, 12> shapes{{{0, {100, 0}},
-                                        {1, {100, 0}},
-                                        {2, {1, 0}},
-                                        {99, {100, 64}},
-                                        {100, {100, 1}},
-                                        {101, {100, 0}},
-                                        {1009, {1, 0}},
-                                        {4099, {100, 500}},
-                                        {5000, {1000, 1 << 30}},
-                                        {7919, {1000, 4096}},
-                                        {20011, {30000, 1 << 30}},
-                                        {20011, {}}}};
-
-template <class T>
-std::vector<T> now_in(global_span<T> a) {
-  std::vector<T> all(a.size());
-  tobi::for_each(tobi::seq, a, tobi::mode::read, [&all](const T& x, std::size_t i) { all[i] = x; });
-  return all;
-}
-
-// Compares on rank 0, and says what is wrong.
-struct checker {
-  tobi::runtime& rt;
-  shape now;
-  tobi::distribution how;
-  int wrong = 0;
-
-  template <class T>
-  void same(const char* what, const T& got, const T& wanted) {
-    if (got == wanted) return;
-    ++wrong;
-    if (rt.rank() != 0) return;
-    std::fprintf(stderr, "%s of %zu elements (cutoff %zu, checkout %zu, chunk %zu) is not right\n", what, now.size,
-                 now.how.cutoff, now.how.checkout_bytes, how.chunk_bytes);
-  }
-};
 
 void elementwise(checker& c) {
   const std::size_t n = c.now.size;
@@ -377,37 +322,6 @@ void sorts(checker& c) {
   tobi::free_all(b);
   tobi::free_all(a);
 }
-
-const bool in_soak = std::getenv("RUNS") != nullptr;
-const bool whole = std::getenv("SOAK") != nullptr;
-
-void all_shapes(const std::vector<place>& places, void (*body)(checker&)) {
-  in_each(places, [body](tobi::runtime& rt) {
-    int wrong = 0;
-    for (const tobi::distribution how : {tobi::block_cyclic(1), tobi::block()}) {
-      for (const shape& s : shapes) {
-        checker c{rt, s, how};
-        body(c);
-        wrong += c.wrong;
-        rt.barrier();  // nobody frees what another one still compares
-      }
-      if (!whole) break;  // the one that has more to do with other ranks
-    }
-    CHECK(wrong == 0);
-    return 0;
-  });
-}
-
-// Over sockets each fetch takes long: there with KEPT alone, a policy of caching, or never.
-std::vector<place> less_over_sockets(std::string_view kept) {
-  auto places = small_caches();
-  std::erase_if(places, [kept](const place& p) {
-    const auto sockets = [](const auto& setting) { return std::string_view(setting.second) == "ofi"; };
-    return std::any_of(p.env.begin(), p.env.end(), sockets) && kept != p.name;
-  });
-  return places;
-}
-constexpr std::string_view lazy = "write_back_lazy";
 
 TEST(global_algorithms, element_by_element) {
   all_shapes(whole ? small_caches() : less_over_sockets(lazy), elementwise);

@@ -233,6 +233,21 @@ TEST(a_pointer_of_main, is_used_by_right) {
   EXPECT_EQ(o.said, "");
 }
 
+#if __has_builtin(__builtin_clear_padding)
+// What memory held before where a capture is empty, or has room behind it, is no capture.
+TEST(a_pointer_of_main, is_not_seen_between_captures) {
+  const outcome o = in_job(2, {}, [](tobi::runtime& rt) {
+    const int* const mine = own_memory(rt.rank());
+    auto root = [n = 5L, next = [](int x) { return x + 1; }] { return next(static_cast<int>(n)); };
+    static_assert(sizeof root == 2 * sizeof mine);
+    std::memcpy(reinterpret_cast<std::byte*>(&root) + sizeof mine, &mine, sizeof mine);
+    return tobi::run(root) == 6 ? 0 : 1;
+  });
+  EXPECT_EQ(o.status, 0) << o.said;
+  EXPECT_EQ(o.said, "");
+}
+#endif
+
 // By its byte alone: the tests are compiled without the names of types and variables (tests/apps/debug_names.sh).
 TEST(a_local_of_main, is_traced_to_the_closure_that_points_to_it) {
   for (const int workers : {1, 3}) {

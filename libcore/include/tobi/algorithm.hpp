@@ -7,13 +7,17 @@
 #endif
 
 #include "tobi/algorithm/chunks.hpp"
+#include "tobi/algorithm/compare.hpp"
 #include "tobi/algorithm/find.hpp"
 #include "tobi/algorithm/for_each.hpp"
+#include "tobi/algorithm/histogram.hpp"
 #include "tobi/algorithm/merge.hpp"
 #include "tobi/algorithm/minmax.hpp"
 #include "tobi/algorithm/nth_element.hpp"
 #include "tobi/algorithm/policy.hpp"
 #include "tobi/algorithm/reduce.hpp"
+#include "tobi/algorithm/reorder.hpp"
 #include "tobi/algorithm/scan.hpp"
 #include "tobi/algorithm/select.hpp"
+#include "tobi/algorithm/shuffle.hpp"
 #include "tobi/algorithm/sort.hpp"

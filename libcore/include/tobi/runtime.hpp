@@ -198,7 +198,12 @@ detail::result_of<std::decay_t<Function>> run(Function&& function) {
   if constexpr (!detail::travels<F> || !detail::result_travels<R>) {
     __builtin_unreachable();
   } else {
-    const F& closure = function;
+    const F& given = function;
+    F closure = given;
+#if __has_builtin(__builtin_clear_padding)
+    // What was in memory between the captures before is not a pointer that the program captures.
+    if constexpr (std::is_trivially_copyable_v<F>) __builtin_clear_padding(std::addressof(closure));
+#endif
     const detail::root what{&detail::run_root_task<F, R>, std::addressof(closure), sizeof(F),
                             detail::result_bytes<R>()};
     if constexpr (std::is_void_v<R>) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// merge: two sorted ranges into one. It is stable: of equal elements those of ONE come first, and each range's keep
+// merge, inplace_merge: two sorted ranges into one. It is stable: of equal elements those of ONE come first, and each range's keep
 // their order. The output is halved, and a binary search in both inputs finds what belongs to each half, so all leaves
 // are equally long. Work O(n) and O(log n) loads of single elements per leaf, depth O(log^2 n) and a leaf. Inputs are
 // read, the output written. The output overlaps neither input, and is at least as long as both together, or a
@@ -114,6 +114,45 @@ void merge(const execution_policy& how, global_span<One> one, global_span<Two> t
 template <class One, class Two, class T, class Less = std::less<>>
 void merge(global_span<One> one, global_span<Two> two, global_span<T> out, Less less = {}) {
   tobi::merge(par, one, two, out, less);
+}
+
+/// Merges the first N elements of A and those behind them, each sorted as LESS says, in place. SCRATCH is as long as A
+/// at least (or a std::length_error is thrown), does not overlap it, and has undefined contents afterwards. Throws
+/// std::out_of_range where N is more than a.size().
+template <class T, class Less = std::less<>>
+void inplace_merge(const execution_policy& how, global_span<T> a, std::size_t n, global_span<T> scratch,
+                   Less less = {}) {
+  pieces::check_place("inplace_merge", n, a.size());
+  pieces::check_sizes("inplace_merge", a.size(), scratch.size());
+  if (n == 0 || n == a.size()) return;
+  tobi::merge(how, a.first(n), a.subspan(n), scratch, less);
+  tobi::copy(how, scratch.first(a.size()), a);
+}
+/// The same with par.
+template <class T, class Less = std::less<>>
+void inplace_merge(global_span<T> a, std::size_t n, global_span<T> scratch, Less less = {}) {
+  tobi::inplace_merge(par, a, n, scratch, less);
+}
+/// The same with scratch of its own, in the heap of the worker that runs the caller.
+/// @code
+/// const auto a = tobi::allocate_all<int>(1000);
+/// const int middle = tobi::run([=] {
+///   tobi::for_each(a, tobi::mode::write, [](int& x, std::size_t i) { x = static_cast<int>(2 * i % 1000 + i / 500); });
+///   tobi::inplace_merge(a, 500);  // the even numbers come first, and then the odd ones
+///   return int{a[501]};
+/// });
+/// if (rt.rank() == 0) std::printf("%d\n", middle);  // prints 501
+/// @endcode
+template <class T, class Less = std::less<>>
+void inplace_merge(const execution_policy& how, global_span<T> a, std::size_t n, Less less = {}) {
+  pieces::check_place("inplace_merge", n, a.size());
+  const pieces::scratch<T> memory(a.size());
+  tobi::inplace_merge(how, a, n, memory.span(), less);
+}
+/// The same with par.
+template <class T, class Less = std::less<>>
+void inplace_merge(global_span<T> a, std::size_t n, Less less = {}) {
+  tobi::inplace_merge(par, a, n, less);
 }
 
 #ifdef TOBI_ELIDE

@@ -15,8 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "tobi/algorithm/select.hpp"
@@ -64,10 +62,7 @@ T pivot_near(global_span<T> a, std::size_t nth, Less& less) {
 /// @endcode
 template <class T, class Less = std::less<>>
 void nth_element(const execution_policy& how, global_span<T> a, std::size_t n, Less less = {}) {
-  if (n > a.size()) {
-    throw std::out_of_range("tobi::nth_element: place " + std::to_string(n) + " of a range of " +
-                            std::to_string(a.size()) + " elements");
-  }
+  pieces::check_place("nth_element", n, a.size());
   const std::size_t leaf = pieces::whole_leaf<T>(how);
   pieces::with_one_error([&] {
     while (n < a.size()) {

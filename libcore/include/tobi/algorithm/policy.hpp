@@ -74,18 +74,22 @@ void in_tasks(std::size_t begin, std::size_t end, std::size_t cutoff, const Leaf
   left.join();
 }
 
+/// Bytes of a range that may be checked out at once, where no end of a chunk is nearer.
+inline std::size_t chunk_bytes_wanted(const execution_policy& how) {
+  constexpr std::size_t usual = std::size_t{1} << 16;
+  return std::min(how.checkout_bytes != 0 ? how.checkout_bytes : usual, global_calls::chunk_bytes());
+}
 /// Bytes of a range that may be checked out at once from AT on.
 template <class T>
 std::size_t chunk_bytes_at(const execution_policy& how, global_ptr<T> at) {
-  constexpr std::size_t usual = std::size_t{1} << 16;
   const std::size_t most = global_calls::chunk_bytes();
-  const std::size_t wanted = std::min(how.checkout_bytes != 0 ? how.checkout_bytes : usual, most);
-  return std::min(wanted, most - reinterpret_cast<std::uintptr_t>(at.raw()) % most);
+  return std::min(chunk_bytes_wanted(how), most - reinterpret_cast<std::uintptr_t>(at.raw()) % most);
 }
 
 /// A range as a leaf uses it, with an element per index.
 template <access How, class T>
 struct operand {
+  using element = T;
   global_span<T> all;
 
   /// How many indices from I on may be checked out at once; at least 1.
@@ -144,15 +148,18 @@ placement home_of(const execution_policy& how, std::size_t cutoff, std::size_t s
   return chosen;
 }
 
-/// sweep() over [0, size) in tasks: a whole algorithm. What BODY throws leaves it as task_error.
-template <class Body, access... How, class... T>
-void sweep_in_tasks(const execution_policy& how, std::size_t size, const Body& body, operand<How, T>... ranges) {
+/// Elements of a leaf that goes through RANGES, at least 1.
+template <class... Range>
+constexpr std::size_t cutoff_over(const execution_policy& how) noexcept {
+  return cutoff_of<typename Range::element...>(how);
+}
+
+/// leaf(begin, end) for parts of [0, SIZE) of at most CUTOFF indices, in tasks that begin where RANGES lie: a whole
+/// algorithm. What LEAF throws leaves it as task_error.
+template <class Leaf, class... Range>
+void leaves_in_tasks(const execution_policy& how, std::size_t size, std::size_t cutoff, const Leaf& leaf,
+                     const Range&... ranges) {
   with_one_error([&] {
-    const auto leaf = [=](std::size_t begin, std::size_t end) {
-      Body mine = body;
-      sweep(how, begin, end, mine, ranges...);
-    };
-    const std::size_t cutoff = cutoff_of<T...>(how);
     const placement at = home_of(how, cutoff, size, ranges...);
     if (!at.at_owners()) {
       in_tasks(0, size, cutoff, leaf);
@@ -164,11 +171,27 @@ void sweep_in_tasks(const execution_policy& how, std::size_t size, const Body& b
   });
 }
 
+/// sweep() over [0, SIZE) in tasks: an algorithm that only calls BODY.
+template <class Body, class... Range>
+void sweep_in_tasks(const execution_policy& how, std::size_t size, const Body& body, Range... ranges) {
+  const auto leaf = [=](std::size_t begin, std::size_t end) {
+    Body mine = body;
+    sweep(how, begin, end, mine, ranges...);
+  };
+  leaves_in_tasks(how, size, cutoff_over<Range...>(how), leaf, ranges...);
+}
+
 /// Ranges that must go together.
 inline void check_sizes(const char* name, std::size_t in, std::size_t out) {
   if (out >= in) return;
   throw std::length_error(std::string("tobi::") + name + ": a range of " + std::to_string(out) +
                           " elements is given for " + std::to_string(in));
+}
+/// A place of a range of SIZE elements, or its end.
+inline void check_place(const char* name, std::size_t place, std::size_t size) {
+  if (place <= size) return;
+  throw std::out_of_range(std::string("tobi::") + name + ": place " + std::to_string(place) + " of a range of " +
+                          std::to_string(size) + " elements");
 }
 
 }  // namespace pieces

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefix sums: inclusive_scan, exclusive_scan. There are two passes: the sum of each leaf but the last, then the prefix
+// Prefix sums: inclusive_scan, exclusive_scan, and both of what a function makes of the elements; adjacent_difference
+// undoes them. There are two passes: the sum of each leaf but the last, then the prefix
 // sums of these, and the leaves again, each with what is before it. Work O(n), depth O(log n) for each of the levels
 // (there are log n / log cutoff) and a leaf. The operands keep their order, so the operation must be associative and
 // nothing else. IN is read (twice), OUT written. OUT may be IN itself, and must not overlap it otherwise. OUT is at
@@ -16,6 +17,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "tobi/algorithm/for_each.hpp"
 #include "tobi/algorithm/reduce.hpp"
 
 namespace tobi {
@@ -25,22 +27,31 @@ inline namespace elided {
 
 namespace pieces {
 
+/// What scans of the elements themselves add up.
+template <class R>
+struct as_it_is {
+  template <class T>
+  R operator()(const T& x) const {
+    return static_cast<R>(x);
+  }
+};
+
 /// The part [begin, end), with BEFORE in front of it, if there is something. An exclusive scan always has that.
-template <bool Inclusive, class In, class R, class Combine>
+template <bool Inclusive, class In, class R, class Combine, class Map>
 void scan_leaf(const execution_policy& how, std::size_t begin, std::size_t end, global_span<In> in, global_span<R> out,
-               std::optional<R> before, Combine combine) {
+               std::optional<R> before, Combine combine, Map map) {
   const auto body = [&](std::size_t, std::size_t n, const In* from, R* to) {
     std::size_t i = 0;
     if constexpr (Inclusive) {
       if (!before) {
-        before.emplace(static_cast<R>(from[0]));
+        before.emplace(map(from[0]));
         to[0] = *before;
         i = 1;
       }
     }
     R so_far = *before;
     for (; i < n; ++i) {
-      const R next = combine(so_far, static_cast<R>(from[i]));
+      const R next = combine(so_far, map(from[i]));
       to[i] = Inclusive ? next : so_far;
       so_far = next;
     }
@@ -49,13 +60,13 @@ void scan_leaf(const execution_policy& how, std::size_t begin, std::size_t end, 
   sweep(how, begin, end, body, input(in), output<R>{out});
 }
 
-template <bool Inclusive, class In, class R, class Combine>
-void scan(const execution_policy& how, global_span<In> in, global_span<R> out, std::optional<R> before,
-          Combine combine) {
+template <bool Inclusive, class In, class R, class Combine, class Map = as_it_is<R>>
+void scan(const execution_policy& how, global_span<In> in, global_span<R> out, std::optional<R> before, Combine combine,
+          Map map = {}) {
   static_assert(detail::travels<R>, "tobi: what a scan makes must have a trivial copy constructor and destructor");
   const std::size_t cutoff = std::max<std::size_t>(2, cutoff_of<In, R>(how));
   if (in.size() <= cutoff) {
-    scan_leaf<Inclusive>(how, 0, in.size(), in, out, before, combine);
+    scan_leaf<Inclusive>(how, 0, in.size(), in, out, before, combine, map);
     return;
   }
   const std::size_t size = in.size();
@@ -64,8 +75,7 @@ void scan(const execution_policy& how, global_span<In> in, global_span<R> out, s
   const global_span<R> sums = memory.span();
   const execution_policy serially{.cutoff = seq.cutoff, .checkout_bytes = how.checkout_bytes};
   in_tasks(0, leaves - 1, 1, [=](std::size_t leaf, std::size_t) {
-    const auto same = [](const In& x) { return static_cast<R>(x); };
-    const R sum = fold<R>(serially, leaf * cutoff, (leaf + 1) * cutoff, same, combine, input(in));
+    const R sum = fold<R>(serially, leaf * cutoff, (leaf + 1) * cutoff, map, combine, input(in));
     store(&sums[leaf], sum);
   });
   scan<true>(how, sums, sums, before, combine);
@@ -73,7 +83,7 @@ void scan(const execution_policy& how, global_span<In> in, global_span<R> out, s
     const std::size_t begin = leaf * cutoff;
     const std::size_t end = size - begin > cutoff ? begin + cutoff : size;
     const std::optional<R> mine = leaf == 0 ? before : std::optional<R>(load(&sums[leaf - 1]));
-    scan_leaf<Inclusive>(how, begin, end, in, out, mine, combine);
+    scan_leaf<Inclusive>(how, begin, end, in, out, mine, combine, map);
   });
 }
 
@@ -115,6 +125,71 @@ template <class In, class R, class Combine = std::plus<>>
 void exclusive_scan(global_span<In> in, global_span<R> out, const std::type_identity_t<R>& initial,
                     Combine combine = {}) {
   tobi::exclusive_scan(par, in, out, initial, combine);
+}
+
+/// An inclusive_scan() of map(element). INITIAL comes first where it is given.
+/// @code
+/// const auto words = tobi::allocate_all<int>(10);
+/// const auto ends = tobi::allocate_all<long>(10);
+/// const long last = tobi::run([=] {
+///   tobi::iota(words, 0);
+///   tobi::transform_inclusive_scan(words, ends, std::plus<>(), [](int length) { return length + 1L; });
+///   return long{ends[9]};
+/// });
+/// if (rt.rank() == 0) std::printf("%ld\n", last);  // prints 55
+/// @endcode
+template <class In, class R, class Combine, class Map>
+void transform_inclusive_scan(const execution_policy& how, global_span<In> in, global_span<R> out, Combine combine,
+                              Map map) {
+  pieces::check_sizes("transform_inclusive_scan", in.size(), out.size());
+  pieces::with_one_error([&] { pieces::scan<true>(how, in, out, std::optional<R>(), combine, map); });
+}
+/// The same with par.
+template <class In, class R, class Combine, class Map>
+void transform_inclusive_scan(global_span<In> in, global_span<R> out, Combine combine, Map map) {
+  tobi::transform_inclusive_scan(par, in, out, combine, map);
+}
+/// The same with INITIAL in front.
+template <class In, class R, class Combine, class Map>
+void transform_inclusive_scan(const execution_policy& how, global_span<In> in, global_span<R> out, Combine combine,
+                              Map map, const std::type_identity_t<R>& initial) {
+  pieces::check_sizes("transform_inclusive_scan", in.size(), out.size());
+  pieces::with_one_error([&] { pieces::scan<true>(how, in, out, std::optional<R>(initial), combine, map); });
+}
+/// The same with par.
+template <class In, class R, class Combine, class Map>
+void transform_inclusive_scan(global_span<In> in, global_span<R> out, Combine combine, Map map,
+                              const std::type_identity_t<R>& initial) {
+  tobi::transform_inclusive_scan(par, in, out, combine, map, initial);
+}
+/// An exclusive_scan() of map(element).
+template <class In, class R, class Combine, class Map>
+void transform_exclusive_scan(const execution_policy& how, global_span<In> in, global_span<R> out,
+                              const std::type_identity_t<R>& initial, Combine combine, Map map) {
+  pieces::check_sizes("transform_exclusive_scan", in.size(), out.size());
+  pieces::with_one_error([&] { pieces::scan<false>(how, in, out, std::optional<R>(initial), combine, map); });
+}
+/// The same with par.
+template <class In, class R, class Combine, class Map>
+void transform_exclusive_scan(global_span<In> in, global_span<R> out, const std::type_identity_t<R>& initial,
+                              Combine combine, Map map) {
+  tobi::transform_exclusive_scan(par, in, out, initial, combine, map);
+}
+
+/// Does out[0] = in[0], out[i] = function(in[i], in[i - 1]): the steps of which inclusive_scan() makes IN again. OUT is
+/// at least as long as IN, or a std::length_error is thrown, and does not overlap it. One pass.
+template <class In, class Out, class F = std::minus<>>
+void adjacent_difference(const execution_policy& how, global_span<In> in, global_span<Out> out,
+                         const F& function = {}) {
+  pieces::check_sizes("adjacent_difference", in.size(), out.size());
+  if (in.empty()) return;
+  tobi::copy(seq, in.first(1), out);
+  tobi::transform(how, in.subspan(1), in.first(in.size() - 1), out.subspan(1), function);
+}
+/// The same with par.
+template <class In, class Out, class F = std::minus<>>
+void adjacent_difference(global_span<In> in, global_span<Out> out, const F& function = {}) {
+  tobi::adjacent_difference(par, in, out, function);
 }
 
 #ifdef TOBI_ELIDE

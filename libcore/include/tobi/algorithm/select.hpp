@@ -64,32 +64,39 @@ class writer {
   T* end_ = nullptr;
 };
 
-/// take(element, kept) for the elements [BEGIN, END). KEEP is called with the element before it (null for the first of
-/// all) and the element.
+/// take(element, kept) for the elements [BEGIN, END). KEEP is called with the element and its index, or with the
+/// element before it (null for the first of all) and the element.
 template <class T, class Keep, class Take>
 void select_leaf(const execution_policy& how, std::size_t begin, std::size_t end, global_span<T> a,
                  const Keep& keep_given, Take&& take) {
   using element = std::remove_const_t<T>;
   Keep keep = keep_given;
-  std::optional<element> before;
-  if (begin != 0) before.emplace(load(&a[begin - 1]));
-  const auto body = [&](std::size_t, std::size_t n, const T* at) {
-    for (std::size_t i = 0; i < n; ++i) {
-      const element* const previous = i != 0 ? at + i - 1 : before ? &*before : nullptr;
-      take(at[i], static_cast<bool>(keep(previous, at[i])));
-    }
-    before.reset();
-    before.emplace(at[n - 1]);
-  };
-  sweep(how, begin, end, body, input(a));
+  if constexpr (std::is_invocable_v<Keep&, const element&, std::size_t>) {
+    const auto body = [&](std::size_t first, std::size_t n, const T* at) {
+      for (std::size_t i = 0; i < n; ++i) take(at[i], static_cast<bool>(keep(at[i], first + i)));
+    };
+    sweep(how, begin, end, body, input(a));
+  } else {
+    std::optional<element> before;
+    if (begin != 0) before.emplace(load(&a[begin - 1]));
+    const auto body = [&](std::size_t, std::size_t n, const T* at) {
+      for (std::size_t i = 0; i < n; ++i) {
+        const element* const previous = i != 0 ? at + i - 1 : before ? &*before : nullptr;
+        take(at[i], static_cast<bool>(keep(previous, at[i])));
+      }
+      before.reset();
+      before.emplace(at[n - 1]);
+    };
+    sweep(how, begin, end, body, input(a));
+  }
 }
 
-/// How many elements KEEP keeps, in each leaf and all before it.
+/// How many elements KEEP keeps, in each leaf and all before it. The range is not empty.
 template <class T, class Keep>
 class selection {
  public:
   selection(const execution_policy& how, global_span<T> a, const Keep& keep)
-      : how_(how), a_(a), keep_(keep), cutoff_(cutoff_of<T>(how)), memory_((a.size() + cutoff_ - 1) / cutoff_) {
+      : how_(how), a_(a), keep_(keep), cutoff_(cutoff_of<T>(how)), memory_((a.size() - 1) / cutoff_ + 1) {
     const global_span<std::size_t> counts = memory_.span();
     in_tasks(0, counts.size(), 1, [=, cutoff = cutoff_](std::size_t leaf, std::size_t) {
       const std::size_t begin = leaf * cutoff;
@@ -146,12 +153,12 @@ class selection {
 template <class T, class Predicate>
 struct keeps_if {
   [[no_unique_address]] Predicate predicate;
-  bool operator()(const T*, const T& x) { return predicate(x); }
+  bool operator()(const T& x, std::size_t) { return predicate(x); }
 };
 template <class T, class Predicate>
 struct keeps_unless {
   [[no_unique_address]] Predicate predicate;
-  bool operator()(const T*, const T& x) { return !predicate(x); }
+  bool operator()(const T& x, std::size_t) { return !predicate(x); }
 };
 template <class T, class Equal>
 struct keeps_different {

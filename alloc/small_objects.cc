@@ -6,8 +6,8 @@
 
 namespace tobi::alloc {
 
-small_objects::small_objects(heap& from, std::size_t limit_bytes) noexcept
-    : from_(from), limit_bytes_(limit_bytes), collect_at_bytes_(limit_bytes) {}
+small_objects::small_objects(heap& from, int owner, std::size_t limit_bytes) noexcept
+    : from_(from), owner_(owner), limit_bytes_(limit_bytes), collect_at_bytes_(limit_bytes) {}
 
 small_objects::~small_objects() {
   for (slab* first : chunks_) from_.deallocate(first);
@@ -32,14 +32,14 @@ std::byte* small_objects::object_at(slab* s, std::uint32_t at) noexcept {
 }
 
 // The region begins at a multiple of slab_bytes where its owner has it, so slabs do in offsets.
-bool small_objects::in_slab(const std::byte* region, std::uint64_t offset) noexcept {
-  return reinterpret_cast<const head*>(region + (offset - offset % slab_bytes))->mark == slab_mark;
+bool small_objects::in_slab(int owner, const std::byte* region, std::uint64_t offset) noexcept {
+  return reinterpret_cast<const head*>(region + (offset - offset % slab_bytes))->mark == mark_of(owner);
 }
 
-bool small_objects::is_held(const std::byte* region, std::uint64_t offset, std::size_t bytes) noexcept {
+bool small_objects::is_held(int owner, const std::byte* region, std::uint64_t offset, std::size_t bytes) noexcept {
   const auto in_slab = static_cast<std::uint32_t>(offset % slab_bytes);
   auto* const s = reinterpret_cast<slab*>(const_cast<std::byte*>(region) + (offset - in_slab));
-  if (s->mark != slab_mark || steps_of(bytes) != s->step || in_slab < first_object) return false;
+  if (s->mark != mark_of(owner) || steps_of(bytes) != s->step || in_slab < first_object) return false;
   const std::uint32_t at = number_of(s, in_slab);
   return at < s->capacity && reinterpret_cast<std::byte*>(s) + in_slab == object_at(s, at) &&
          std::atomic_ref(byte_of(s, at)).load(std::memory_order_relaxed) == held;
@@ -80,7 +80,7 @@ small_objects::slab* small_objects::slab_for(std::uint32_t step) noexcept {
   unlink(spare_, s);
   ++s->chunk->in_use;
   s->index = static_cast<std::uint32_t>(used_.size());
-  s->mark = slab_mark;
+  s->mark = mark_of(owner_);
   s->step = step;
   s->capacity = static_cast<std::uint32_t>((slab_bytes - first_object) / (step * granule));
   s->vacancy = none;
@@ -153,7 +153,7 @@ void small_objects::give_back(slab* s) noexcept {
 bool small_objects::free_local(void* object, std::size_t bytes) noexcept {
   slab* const s = of(object);
   const auto in_slab = static_cast<std::uint32_t>(static_cast<std::byte*>(object) - reinterpret_cast<std::byte*>(s));
-  if (!is_held(reinterpret_cast<std::byte*>(s), in_slab, bytes)) return false;
+  if (!is_held(owner_, reinterpret_cast<std::byte*>(s), in_slab, bytes)) return false;
   take_back(s, number_of(s, in_slab));
   return true;
 }

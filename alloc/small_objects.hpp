@@ -30,8 +30,9 @@ class small_objects {
   /// In bytes. Above it a header does not matter.
   static constexpr std::size_t largest = 256;
 
-  /// Slabs come from FROM. When more than LIMIT bytes are held, allocate() first collects what others have freed.
-  explicit small_objects(heap& from, std::size_t limit_bytes = std::size_t{1} << 20) noexcept;
+  /// Slabs of rank OWNER come from FROM. When more than LIMIT bytes are held, allocate() first collects what others have
+  /// freed.
+  small_objects(heap& from, int owner, std::size_t limit_bytes = std::size_t{1} << 20) noexcept;
   ~small_objects();
   small_objects(const small_objects&) = delete;
   small_objects& operator=(const small_objects&) = delete;
@@ -41,22 +42,27 @@ class small_objects {
   [[nodiscard]] void* allocate(std::size_t bytes) noexcept;
   /// How a slab begins.
   struct head {
-    std::uint64_t mark;  // `slab_mark`; what is none has something else there
+    std::uint64_t mark;  // mark_of() its owner; what is none has something else there
     std::uint32_t step;  // granules per object
   };
-  static constexpr std::uint64_t slab_mark = 0x7462'6f73'6c61'6273;
+  /// Another one for each owner: a worker's heap has copies of others' slabs in it, where they are cached.
+  [[nodiscard]] static constexpr std::uint64_t mark_of(int owner) noexcept {
+    return 0x7462'6f73'6c61'6273 ^ static_cast<std::uint64_t>(owner) << 32;
+  }
   /// Whether an object of BYTES could be at OFFSET of a region, for what is known here of the slab that OFFSET names.
   [[nodiscard]] static constexpr bool could_be(std::uint64_t offset, std::size_t bytes) noexcept {
     const std::uint64_t in_slab = offset % slab_bytes;
     return in_slab >= first_object && (in_slab - first_object) % (steps_of(bytes) * granule) == 0;
   }
-  [[nodiscard]] static constexpr bool could_be(const head& slab, std::uint64_t offset, std::size_t bytes) noexcept {
-    return slab.mark == slab_mark && slab.step == steps_of(bytes) && could_be(offset, bytes);
+  [[nodiscard]] static constexpr bool could_be(int owner, const head& slab, std::uint64_t offset,
+                                               std::size_t bytes) noexcept {
+    return slab.mark == mark_of(owner) && slab.step == steps_of(bytes) && could_be(offset, bytes);
   }
-  /// Whether OFFSET of a region that is mapped here at REGION lies in a slab.
-  [[nodiscard]] static bool in_slab(const std::byte* region, std::uint64_t offset) noexcept;
+  /// Whether OFFSET of OWNER's region, which is mapped here at REGION, lies in a slab.
+  [[nodiscard]] static bool in_slab(int owner, const std::byte* region, std::uint64_t offset) noexcept;
   /// Whether an object of BYTES that nobody has freed lies there.
-  [[nodiscard]] static bool is_held(const std::byte* region, std::uint64_t offset, std::size_t bytes) noexcept;
+  [[nodiscard]] static bool is_held(int owner, const std::byte* region, std::uint64_t offset,
+                                    std::size_t bytes) noexcept;
   /// The owner frees its own object. False: it is none of BYTES, or was freed before.
   bool free_local(void* object, std::size_t bytes) noexcept;
   /// Frees what others have freed. Returns how many.
@@ -125,6 +131,7 @@ class small_objects {
   void give_back(slab* s) noexcept;
 
   heap& from_;
+  int owner_;
   std::size_t limit_bytes_;
   std::size_t collect_at_bytes_;
   std::size_t held_bytes_ = 0;

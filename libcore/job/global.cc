@@ -47,7 +47,7 @@ void global::start(const alloc::segment& memory, alloc::heap& heap, net::fabric&
   const transports::memory region = memory.heap_memory();
   const transports::capabilities& caps = net.transport().caps();
   objects_ = std::make_unique<alloc::remote_objects>(heap);
-  small_objects_ = std::make_unique<alloc::small_objects>(heap);
+  small_objects_ = std::make_unique<alloc::small_objects>(heap, net.rank());
   homes_ = std::make_unique<pgas::homes>(net.size(), region.bytes, objects_from, view_.bytes(), settings_.block_bytes,
                                          [this](int rank, std::uint32_t slot) { return home_of(rank, slot); });
   batch_ = std::make_unique<net::batch>(net);

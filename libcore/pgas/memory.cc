@@ -165,11 +165,11 @@ void* memory::object_of(std::size_t bytes) {
   return object;
 }
 
-// What lies where REGION is mapped is an object of BYTES that nobody has freed.
-bool memory::is_held(const std::byte* region, std::uint64_t offset, std::size_t bytes) {
+// What lies where RANK's REGION is mapped is an object of BYTES that nobody has freed.
+bool memory::is_held(int rank, const std::byte* region, std::uint64_t offset, std::size_t bytes) {
   using small = alloc::small_objects;
-  if (bytes <= small::largest) return small::is_held(region, offset, bytes);
-  return !small::in_slab(region, offset) && alloc::remote_objects::is_held(region + offset, bytes);
+  if (bytes <= small::largest) return small::is_held(rank, region, offset, bytes);
+  return !small::in_slab(rank, region, offset) && alloc::remote_objects::is_held(region + offset, bytes);
 }
 
 // Of memory that is not mapped a look is a round trip, which TOBI_DEBUG_GLOBAL spends.
@@ -179,14 +179,14 @@ bool memory::could_be(int rank, std::uint64_t offset, std::size_t bytes) {
   if (watch_ == nullptr) return !is_small || small::could_be(offset, bytes);
   small::head slab{};
   parts_.caching.net->net().get({rank, offset - offset % small::slab_bytes}, &slab, sizeof slab);
-  return is_small ? small::could_be(slab, offset, bytes) : slab.mark != small::slab_mark;
+  return is_small ? small::could_be(rank, slab, offset, bytes) : slab.mark != small::mark_of(rank);
 }
 
 void memory::free_at(int rank, std::uint64_t offset, std::size_t bytes) {
   using small = alloc::small_objects;
   const bool is_own = rank == parts_.caching.rank;
   std::byte* const region = is_own ? parts_.caching.own_region : parts_.caching.region_here(rank);
-  if (region != nullptr ? !is_held(region, offset, bytes) : !could_be(rank, offset, bytes)) {
+  if (region != nullptr ? !is_held(rank, region, offset, bytes) : !could_be(rank, offset, bytes)) {
     base::fatal("an object of " + std::to_string(bytes) +
                 " bytes was freed that is not there: it was freed before, or has another size.");
   }

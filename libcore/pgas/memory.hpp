@@ -170,7 +170,7 @@ class memory final : public tasks::coherence {
  private:
   [[nodiscard]] std::uint32_t free_slot();
   [[nodiscard]] void* object_of(std::size_t bytes);
-  [[nodiscard]] static bool is_held(const std::byte* region, std::uint64_t offset, std::size_t bytes);
+  [[nodiscard]] static bool is_held(int rank, const std::byte* region, std::uint64_t offset, std::size_t bytes);
   [[nodiscard]] bool could_be(int rank, std::uint64_t offset, std::size_t bytes);
   void free_at(int rank, std::uint64_t offset, std::size_t bytes);
   void refuse_different(const gathered_words& mine);

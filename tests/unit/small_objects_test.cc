@@ -31,6 +31,7 @@ using objects = alloc::small_objects;
 using inside = alloc::small_objects_from_within;
 
 constexpr std::size_t mib = 1u << 20;
+constexpr int rank = 3;
 
 class small : public testing::Test {
  protected:
@@ -38,10 +39,10 @@ class small : public testing::Test {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(object) - segment_.control());
   }
   [[nodiscard]] bool is_held(const void* object, std::size_t bytes) const {
-    return objects::is_held(segment_.control(), offset_of(object), bytes);
+    return objects::is_held(rank, segment_.control(), offset_of(object), bytes);
   }
   [[nodiscard]] bool in_slab(const void* object) const {
-    return objects::in_slab(segment_.control(), offset_of(object));
+    return objects::in_slab(rank, segment_.control(), offset_of(object));
   }
   // What the put of another worker does.
   void freed_elsewhere(void* object, std::size_t bytes) {
@@ -55,7 +56,7 @@ class small : public testing::Test {
 
 TEST_F(small, objects_of_a_size_lie_next_to_each_other) {
   for (std::size_t bytes = 8; bytes <= objects::largest; bytes += 8) {
-    objects all(heap_);
+    objects all(heap_, rank);
     const std::size_t count = 100;
     std::byte* before = nullptr;
     for (std::size_t i = 0; i < count; ++i) {
@@ -72,7 +73,7 @@ TEST_F(small, objects_of_a_size_lie_next_to_each_other) {
 }
 
 TEST_F(small, seven_eighths_of_a_slab_are_objects) {
-  objects all(heap_);
+  objects all(heap_, rank);
   std::size_t count = 0;
   for (; inside::slabs(all) < 5; ++count) ASSERT_NE(all.allocate(8), nullptr);
   EXPECT_EQ(count, 4 * objects::slab_bytes / 8 * 7 / 8 + 1);
@@ -92,7 +93,7 @@ struct counting final : played_transport {
 
 TEST_F(small, objects_next_to_each_other_are_freed_elsewhere_by_one_put) {
   constexpr int owner = 1;
-  objects all(heap_);
+  objects all(heap_, rank);
   counting over(segment_.control());
   net::fabric net(over, 0, 2, segment_.control(), segment_.heap_memory().bytes, [](int) { return net::peer_keys{}; });
   net::small_frees frees(net, [this](std::size_t bytes) { return heap_.allocate(bytes); });
@@ -127,7 +128,7 @@ TEST_F(small, objects_next_to_each_other_are_freed_elsewhere_by_one_put) {
 }
 
 TEST_F(small, what_is_no_object_is_seen) {
-  objects all(heap_);
+  objects all(heap_, rank);
   auto* const one = static_cast<std::byte*>(all.allocate(40));
   auto* const two = static_cast<std::byte*>(all.allocate(40));
   EXPECT_TRUE(is_held(one, 40));
@@ -143,6 +144,9 @@ TEST_F(small, what_is_no_object_is_seen) {
   void* const large = heap_.allocate(2 * objects::slab_bytes, objects::slab_bytes);
   std::memset(large, 0, 2 * objects::slab_bytes);
   EXPECT_FALSE(in_slab(large));
+  // A cache holds copies of the slabs of others.
+  std::memcpy(large, one - offset_of(one) % objects::slab_bytes, objects::slab_bytes);
+  EXPECT_FALSE(objects::in_slab(rank + 1, segment_.control(), offset_of(large)));
   EXPECT_FALSE(in_slab(segment_.heap()));
 }
 
@@ -154,7 +158,7 @@ TEST_F(small, a_mixture_keeps_what_is_alive) {
     std::byte mark;
   };
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
-    objects all(heap_, 64 << 10);
+    objects all(heap_, rank, 64 << 10);
     base::rng random(seed);
     std::vector<one> alive;
     std::size_t marked = 0;  // freed elsewhere, and not collected
@@ -191,7 +195,7 @@ TEST_F(small, a_mixture_keeps_what_is_alive) {
 }
 
 TEST_F(small, a_full_heap_collects_first) {
-  objects all(heap_, 1024 * mib);
+  objects all(heap_, rank, 1024 * mib);
   std::vector<void*> held;
   while (void* const one = all.allocate(128)) held.push_back(one);
   EXPECT_GT(held.size() * 128, 8 * mib);

@@ -30,8 +30,8 @@ class small_objects {
   /// In bytes. Above it a header does not matter.
   static constexpr std::size_t largest = 256;
 
-  /// Slabs of rank OWNER come from FROM. When more than LIMIT bytes are held, allocate() first collects what others have
-  /// freed.
+  /// Slabs of rank OWNER come from FROM. When more than LIMIT bytes are held, allocate() first collects what others
+  /// have freed.
   small_objects(heap& from, int owner, std::size_t limit_bytes = std::size_t{1} << 20) noexcept;
   ~small_objects();
   small_objects(const small_objects&) = delete;

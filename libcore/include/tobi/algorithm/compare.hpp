@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether ranges are alike, and whether one is in order: mismatch, equal, is_sorted, is_sorted_until. Each looks for
-// the first element that is not as it should be, as find_if does (algorithm/find.hpp has what that costs), and reads its
-// ranges. May migrate the caller, which holds no checkout. Functions do not fork. What one throws leaves as task_error.
+// the first element that is not as it should be, as find_if does (algorithm/find.hpp has what that costs), and reads
+// its ranges. May migrate the caller, which holds no checkout. Functions do not fork. What one throws leaves as
+// task_error.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header

@@ -59,8 +59,8 @@ void count_leaf(const execution_policy& how, std::size_t begin, std::size_t end,
 
 }  // namespace pieces
 
-/// Adds 1 to counts[bin_of(element)] for each element. An element with another bin is a std::out_of_range, and COUNTS is
-/// undefined then. Others may update COUNTS meanwhile.
+/// Adds 1 to counts[bin_of(element)] for each element. An element with another bin is a std::out_of_range, and COUNTS
+/// is undefined then. Others may update COUNTS meanwhile.
 /// @code
 /// const auto a = tobi::allocate_all<int>(1000);
 /// const auto counts = tobi::allocate_all<long>(10);

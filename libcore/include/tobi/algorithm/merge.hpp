@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// merge, inplace_merge: two sorted ranges into one. It is stable: of equal elements those of ONE come first, and each range's keep
-// their order. The output is halved, and a binary search in both inputs finds what belongs to each half, so all leaves
-// are equally long. Work O(n) and O(log n) loads of single elements per leaf, depth O(log^2 n) and a leaf. Inputs are
-// read, the output written. The output overlaps neither input, and is at least as long as both together, or a
-// std::length_error is thrown. May migrate the caller, which holds no checkout. The comparison does not fork. What it
-// throws leaves as task_error.
+// merge, inplace_merge: two sorted ranges into one. It is stable: of equal elements those of ONE come first, and each
+// range's keep their order. The output is halved, and a binary search in both inputs finds what belongs to each half,
+// so all leaves are equally long. Work O(n) and O(log n) loads of single elements per leaf, depth O(log^2 n) and a
+// leaf. Inputs are read, the output written. The output overlaps neither input, and is at least as long as both
+// together, or a std::length_error is thrown. May migrate the caller, which holds no checkout. The comparison does not
+// fork. What it throws leaves as task_error.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header

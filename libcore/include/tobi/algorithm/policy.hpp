@@ -35,8 +35,9 @@ struct execution_policy {
   std::size_t cutoff = 0;
   /// Bytes of each range that a leaf checks out at a time. 0 means 64 KiB. More than the cache can hold is reduced.
   std::size_t checkout_bytes = 0;
-  /// Where the tasks begin: of for_each, transform, fill, iota, copy, reduce, transform_reduce, count_if, min_element,
-  /// max_element, minmax_element, for_chunks and reduce_chunks.
+  /// Where the tasks begin: of for_each, transform, fill, iota, copy, reduce, transform_reduce, count_if, histogram,
+  /// min_element, max_element, minmax_element, reverse, reverse_copy, rotate, rotate_copy, adjacent_difference,
+  /// for_chunks and reduce_chunks.
   affinity where = affinity::automatic;
 };
 /// The default.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Orders that depend on places alone: reverse, reverse_copy, rotate, rotate_copy. Work O(n), depth O(log n) and a leaf.
-// In place each element is read and written once by reverse(), and twice by rotate(). Each may migrate the caller, which
-// holds no checkout.
+// In place each element is read and written once by reverse(), and twice by rotate(). Each may migrate the caller,
+// which holds no checkout.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header

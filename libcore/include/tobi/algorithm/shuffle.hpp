@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// shuffle: a random order, in which all orders are equally likely, as far as the random bits are. Each element is thrown
-// into the first or the second part by a coin, keeping its order there, and the parts are shuffled in turn until one
-// is small (Rao 1961, Sandelius 1962). Each of the log2(n / leaf) rounds reads all elements twice and writes them once.
-// A small part is shuffled where it lies (Fisher and Yates). The coin of an element depends on the seed and on its
-// place, so the order is the same on any number of workers, with any policy.
+// shuffle: a random order, in which all orders are equally likely, as far as the random bits are. Each element is
+// thrown into the first or the second part by a coin, keeping its order there, and the parts are shuffled in turn until
+// one is small (Rao 1961, Sandelius 1962). Each of the log2(n / leaf) rounds reads all elements twice and writes them
+// once. A small part is shuffled where it lies (Fisher and Yates). The coin of an element depends on the seed and on
+// its place, so the order is the same on any number of workers, with any policy.
 //
 // Work O(n log n), depth O(log^2 n) and a leaf on average. May migrate the caller, which holds no checkout.
 #pragma once
@@ -79,8 +79,8 @@ void shuffle_in_tasks(const execution_policy& how, std::size_t small, global_spa
 }  // namespace pieces
 
 /// Puts A into a random order, which SEED and the number of elements determine. SCRATCH is at least as long (or a
-/// std::length_error is thrown), does not overlap A, and has undefined contents afterwards. Elements are copied by their
-/// bytes.
+/// std::length_error is thrown), does not overlap A, and has undefined contents afterwards. Elements are copied by
+/// their bytes.
 template <class T>
 void shuffle(const execution_policy& how, global_span<T> a, global_span<T> scratch, std::uint64_t seed) {
   static_assert(

@@ -48,7 +48,11 @@ void tobi_join(handle* h, void* result, std::uint32_t bytes) {
 }
 void tobi_abandon(handle* h) noexcept {
   const indoors now;
-  this_worker().joins().abandon(h->record);
+  this_worker().joins().take(h->record, nullptr, 0);
+}
+int tobi_take(handle* h, void* result, std::uint32_t bytes) noexcept {
+  const indoors now;
+  return this_worker().joins().take(h->record, result, bytes) ? 1 : 0;
 }
 
 future_name tobi_future_create(std::uint32_t consumers, int promise) noexcept {

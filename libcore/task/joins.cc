@@ -32,16 +32,19 @@ void joins::join(std::uint64_t& handle_record, void* result, std::uint32_t bytes
   records_.consume(where, copy);
 }
 
-void joins::abandon(std::uint64_t& handle_record) noexcept {
+bool joins::take(std::uint64_t& handle_record, void* result, std::uint32_t bytes) noexcept {
   const std::uint64_t where = handle_record;
   handle_record = 0;
   if ((where & failure_tag) != 0) {
     objects_.free(net::location{where & ~deque::location_tags});
-    return;
+    return false;
   }
   record copy;
   wait_for(where, copy);
+  const bool made = copy.status != record_status::error;
+  if (made && bytes != 0) records_.take_result(copy, result, bytes);
   records_.consume(where, copy);
+  return made;
 }
 
 // The child's side: DIE of CLUSTER 2022, figures 3 and 4. The scheduler says how it gets there.

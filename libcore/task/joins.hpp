@@ -32,8 +32,9 @@ class joins {
 
   /// Of the child whose handle says HANDLE_RECORD: waits, and copies the result. Throws task_error.
   void join(std::uint64_t& handle_record, void* result, std::uint32_t bytes);
-  /// The same for a handle whose owner lost interest.
-  void abandon(std::uint64_t& handle_record) noexcept;
+  /// The same for a handle whose owner lost interest: drops what the child threw. Returns whether there is a result,
+  /// which is copied where BYTES is not 0.
+  bool take(std::uint64_t& handle_record, void* result, std::uint32_t bytes) noexcept;
 
   /// A task has come to WHAT, where it may have to wait.
   void come_to(const char* what) noexcept;

@@ -17,11 +17,12 @@ extract() {
     /^ *\/\/\/ @endcode/ { if (!inside) complain("@endcode without @code"); inside = 0; pending = 1; next }
     inside && !/^ *\/\/\// { complain("@code without @endcode"); inside = 0; next }
     inside { sub(/^ *\/\/\/ ?/, ""); lines[++n] = $0; next }
-    # The declaration: the name is the word before the first parenthesis, or the one behind class.
+    # The declaration: the name is the word behind class, before the first parenthesis, or before =.
     pending && !/^ *(\/\/|template|requires)/ {
       pending = 0; name = ""
       if (match($0, /class (\[\[nodiscard\]\] )?[a-z_]+/)) { name = substr($0, RSTART, RLENGTH); sub(/.* /, "", name) }
       else if (match($0, /[a-z_]+\(/)) name = substr($0, RSTART, RLENGTH - 1)
+      else if (match($0, /[a-z_]+ = /)) name = substr($0, RSTART, RLENGTH - 3)
       if (name == "") { complain("no name is declared behind the example"); next }
       file = to name ".cc"
       if (name in seen) { complain(name " has two examples"); next }
@@ -81,7 +82,7 @@ nothing 'a right example has no complaint' "$(extract "$folder/planted.hpp" "$fo
 
 for header in $(git ls-files 'libcore/include/tobi/*.hpp' | grep -v /detail/); do extract "$header" "$folder/examples"; done >"$folder/complaints"
 nothing 'the examples are written as examples are' "$(cat "$folder/complaints")"
-for name in run spawn parallel_for parallel_invoke spawn_future make_promise finish allocate_all checkout global_string to_global reduce sort for_chunks reduce_chunks task_group accumulate fetch_add on local_part migrate_to per_worker mapped_file for_lines shared_bound stop_flag all_gather gather min_element nth_element begin_phase store_at; do
+for name in run spawn parallel_for parallel_invoke spawn_future make_promise finish allocate_all checkout global_string to_global reduce sort for_chunks reduce_chunks task_group accumulate fetch_add on local_part migrate_to migratable per_worker mapped_file for_lines shared_bound stop_flag all_gather gather min_element nth_element begin_phase store_at; do
   [ -e "$folder/examples/$name.cc" ] || echo "$name"
 done >"$folder/without"
 nothing 'the main names have an example' "$(cat "$folder/without")"

@@ -7,6 +7,7 @@
 #endif
 
 #include <concepts>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -14,6 +15,15 @@
 #include "tobi/detail/spawned.hpp"
 
 namespace tobi {
+namespace detail {
+/// Calls what lies in CLOSURE, and ends it.
+template <class R, class F>
+R elided_call(room_for<F, false>& closure) {
+  F own = std::move(closure.value);
+  std::destroy_at(std::addressof(closure.value));
+  return own();
+}
+}  // namespace detail
 inline namespace elided {
 
 template <class R>
@@ -23,6 +33,8 @@ class [[nodiscard]] task {
   explicit task(const F& function) : value_(call(function)) {
     detail::check_closure<F>();
   }
+  template <class F>
+  explicit task(detail::room_for<F, false>& closure) : value_(detail::elided_call<R>(closure)) {}
   task(const task&) = delete;
   task& operator=(const task&) = delete;
   /// Says what to use instead.
@@ -30,7 +42,13 @@ class [[nodiscard]] task {
   task(Same&&) {
     static_assert(!std::same_as<Same, task>, TOBI_HANDLE_SENTENCE);
   }
-  R join() { return value_; }
+  R join() {
+    if constexpr (detail::travels<R>) {
+      return value_;
+    } else {
+      return std::move(value_);
+    }
+  }
   [[nodiscard]] bool done() const noexcept { return true; }
 
  private:
@@ -50,6 +68,10 @@ class [[nodiscard]] task<void> {
     detail::check_closure<F>();
     F own = function;
     own();
+  }
+  template <class F>
+  explicit task(detail::room_for<F, false>& closure) {
+    detail::elided_call<void>(closure);
   }
   task(const task&) = delete;
   task& operator=(const task&) = delete;

@@ -4,8 +4,9 @@
 // work, and each of the inner ones may be filled by another task.
 //
 // The vector itself is a handle of three words. It is a local of one task, or an element of another vector, where it is
-// accessed through a checkout like every element. Its destructor may run on any worker. A task's closure does not
-// capture it by value, and captures span() instead.
+// accessed through a checkout like every element. Its destructor may run on any worker. It is migratable: a task returns
+// one, or gets one as an argument: spawn(f, std::move(v)). A closure does not capture it by value, and captures span()
+// instead.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header
@@ -19,6 +20,7 @@
 #include "tobi/checkout.hpp"
 #include "tobi/global_memory.hpp"
 #include "tobi/global_ref.hpp"
+#include "tobi/migratable.hpp"
 
 namespace tobi {
 #ifdef TOBI_ELIDE
@@ -154,4 +156,8 @@ class global_vector {
 #ifdef TOBI_ELIDE
 }  // namespace elided
 #endif
+
+template <class T>
+inline constexpr bool migratable<global_vector<T>> = true;
+
 }  // namespace tobi

@@ -16,6 +16,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -30,11 +31,11 @@
 
 namespace tobi {
 
-/// A running or finished child that returns R (a type that is copied by its bytes, or void). It lives where it was
-/// made, among the locals of the parent. It is neither copied nor moved. Constructing one is the fork.
+/// A running or finished child that returns R (a migratable type, or void). It lives where it was made, among the locals
+/// of the parent. It is neither copied nor moved. Constructing one is the fork.
 template <class R>
 class [[nodiscard]] task {
-  static_assert(detail::travels<R>, TOBI_RESULT_SENTENCE);
+  static_assert(detail::moves<R>, TOBI_RESULT_SENTENCE);
 
  public:
   /// Forks FUNCTION. May migrate the caller.
@@ -44,6 +45,13 @@ class [[nodiscard]] task {
     own_.h.record = 0;
     const detail::registers2 r = detail::fork_task<R>(function, &own_.h);
     // Not by assignment, which a type with const members does not have.
+    if constexpr (detail::in_registers<R>) std::construct_at(std::addressof(own_.value), detail::from_registers<R>(r));
+  }
+  /// The same for a closure that owns something, and is the child's from here on.
+  template <class F>
+  explicit task(detail::room_for<F, false>& closure) {
+    own_.h.record = 0;
+    const detail::registers2 r = detail::fork_task<R>(closure.value, &own_.h);
     if constexpr (detail::in_registers<R>) std::construct_at(std::addressof(own_.value), detail::from_registers<R>(r));
   }
   task(const task&) = delete;
@@ -61,7 +69,7 @@ class [[nodiscard]] task {
   }
 
   /// Waits for the child, which may migrate the caller, and returns its result. A child's exception is thrown as
-  /// task_error. A second call returns the same result.
+  /// task_error. A second call returns the same result, or, where that owns something, what a move has left of it.
   R join() {
     if (own_.h.record != 0) [[unlikely]] {
       detail::tobi_join(&own_.h, std::addressof(own_.value), sizeof(R));
@@ -77,6 +85,65 @@ class [[nodiscard]] task {
   detail::handle_and_result<R> own_;
 };
 
+/// A child whose result owns something: a migratable type that is moved, and must be ended.
+template <class R>
+requires(!std::is_void_v<R> && !detail::travels<R> && detail::moves<R>) class [[nodiscard]] task<R> {
+ public:
+  /// Forks FUNCTION. May migrate the caller.
+  template <class F>
+  explicit task(const F& function) {
+    detail::check_closure<F>();
+    keep(detail::fork_task<R>(function, begin()));
+  }
+  /// The same for a closure that owns something, and is the child's from here on.
+  template <class F>
+  explicit task(detail::room_for<F, false>& closure) {
+    keep(detail::fork_task<R>(closure.value, begin()));
+  }
+  task(const task&) = delete;
+  task& operator=(const task&) = delete;
+  /// Says what to use instead.
+  template <std::same_as<task> Same>
+  task(Same&&) {
+    static_assert(!std::same_as<Same, task>, TOBI_HANDLE_SENTENCE);
+  }
+  /// Joins, and ends the result.
+  ~task() {
+    if (own_.h.record != 0) [[unlikely]] {
+      here_ = detail::tobi_take(&own_.h, std::addressof(own_.value), sizeof(R)) != 0;
+    }
+    if (here_) std::destroy_at(std::addressof(own_.value));
+  }
+
+  /// As above.
+  R join() {
+    if (own_.h.record != 0) [[unlikely]] {
+      detail::tobi_join(&own_.h, std::addressof(own_.value), sizeof(R));
+      here_ = true;
+    }
+    return std::move(own_.value);
+  }
+  /// As above.
+  [[nodiscard]] bool done() const noexcept { return own_.h.record == 0; }
+
+ private:
+  detail::handle* begin() noexcept {
+    own_.h.record = 0;
+    return &own_.h;
+  }
+  // A larger result has been put into its place.
+  void keep(const detail::registers2& r) noexcept {
+    if (own_.h.record != 0) return;
+    if constexpr (detail::in_registers<R>) {
+      std::memcpy(static_cast<void*>(std::addressof(own_.value)), &r, sizeof(R));
+    }
+    here_ = true;
+  }
+
+  detail::handle_and_result<R> own_;
+  bool here_ = false;
+};
+
 /// A child without a result.
 template <>
 class [[nodiscard]] task<void> {
@@ -87,6 +154,12 @@ class [[nodiscard]] task<void> {
     detail::check_closure<F>();
     handle_.record = 0;
     detail::fork_task<void>(function, &handle_);
+  }
+  /// The same for a closure that owns something, and is the child's from here on.
+  template <class F>
+  explicit task(detail::room_for<F, false>& closure) {
+    handle_.record = 0;
+    detail::fork_task<void>(closure.value, &handle_);
   }
   task(const task&) = delete;
   task& operator=(const task&) = delete;
@@ -117,9 +190,10 @@ class [[nodiscard]] task<void> {
 
 /// Forks FUNCTION(ARGUMENTS...): `auto x = tobi::spawn([=] { return f(n); })` or `auto x = tobi::spawn(f, n)`. The
 /// closure and the arguments are taken by value, as std::async takes them: the function gets its copies of the
-/// arguments as rvalues. They and the result have trivial copy constructors and destructors, or the compiler says so in
-/// one sentence. A closure that captures by reference compiles and is wrong: what it refers to is the parent's, which
-/// may be in another process by then. May migrate the caller.
+/// arguments as rvalues. They and the result are migratable, or the compiler says so in one sentence: their copy
+/// constructors and destructors are trivial, or they own what every process can reach (migratable.hpp). A closure that
+/// captures by reference compiles and is wrong: what it refers to is the parent's, which may be in another process by
+/// then. May migrate the caller.
 /// @code
 /// long fib(long n) {
 ///   if (n < 2) return n;

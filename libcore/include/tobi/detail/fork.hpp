@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -56,6 +57,8 @@ void tobi_task_failed() noexcept;
 void tobi_join(handle* h, void* result, std::uint32_t bytes);
 /// The same for a handle whose owner lost interest: no result, no exception.
 void tobi_abandon(handle* h) noexcept;
+/// The same for a result that must be ended: returns whether there is one now, or 0 where the child failed.
+int tobi_take(handle* h, void* result, std::uint32_t bytes) noexcept;
 }
 
 using closure_words = std::uint64_t[4];
@@ -186,11 +189,20 @@ registers2 fork(const closure_words& w, handle* h, const task_type* type) noexce
 
 #endif
 
-/// Room for a result that is not there yet, also of a type whose default constructor does something.
-template <class R>
+/// Room for an object that is not there yet, also of a type whose default constructor does something. What is made there
+/// is ended by hand.
+template <class T, bool NothingToEnd = std::is_trivially_destructible_v<T>>
 union room_for {
-  R value;
+  T value;
   room_for() noexcept {}
+};
+template <class T>
+union room_for<T, false> {
+  T value;
+  room_for() noexcept {}
+  room_for(const room_for&) = delete;
+  room_for& operator=(const room_for&) = delete;
+  ~room_for() {}
 };
 
 template <class R>
@@ -255,7 +267,7 @@ template <std::size_t Bytes>
 
 /// The child's own copy of its closure, among its own locals. By words it never was in memory before; otherwise it is
 /// copied out of the parent's frame.
-template <class F>
+template <class F, bool NothingToEnd = std::is_trivially_destructible_v<F>>
 union own_closure {
   F function;
   [[gnu::always_inline]] explicit own_closure(const closure_words& words) noexcept {
@@ -268,16 +280,53 @@ union own_closure {
   [[gnu::always_inline]] explicit own_closure(const void* bytes) noexcept {
     std::memcpy(static_cast<void*>(&function), bytes, sizeof(F));
   }
+  /// Calls it, the only time.
+  template <class R>
+  [[gnu::always_inline]] R call() {
+    return function();
+  }
+};
+/// One that owns something. Its bytes are the object from here on: the parent's are nothing.
+template <class F>
+union own_closure<F, false> {
+  F function;
+  explicit own_closure(const closure_words& words) noexcept {
+    std::memcpy(static_cast<void*>(&function),
+                by_words<F> ? static_cast<const void*>(&words) : reinterpret_cast<const void*>(words[0]), sizeof(F));
+  }
+  own_closure(const own_closure&) = delete;
+  own_closure& operator=(const own_closure&) = delete;
+  ~own_closure() {}
+  /// Calls it, the only time, and ends it.
+  template <class R>
+  R call() {
+    const struct ending {
+      F& function;
+      ~ending() { std::destroy_at(std::addressof(function)); }
+    } now{function};
+    return function();
+  }
 };
 
 /// What a parent has of a child that returns an R.
-template <class R>
+template <class R, bool NothingToEnd = std::is_trivially_destructible_v<R>>
 struct handle_and_result {
   handle h;
   union {
     std::remove_cv_t<R> value;
   };
   handle_and_result() noexcept {}
+};
+template <class R>
+struct handle_and_result<R, false> {
+  handle h;
+  union {
+    std::remove_cv_t<R> value;
+  };
+  handle_and_result() noexcept {}
+  handle_and_result(const handle_and_result&) = delete;
+  handle_and_result& operator=(const handle_and_result&) = delete;
+  ~handle_and_result() {}
 };
 
 /// As it is laid out: GCC places a vector that is larger than the target's own further back than its alignof says.
@@ -299,12 +348,21 @@ template <class F, class R>
   own_closure<F> own({w0, w1, w2, w3});
   try {
     if constexpr (std::is_void_v<R>) {
-      own.function();
+      own.template call<void>();
       return {0, 0};
+    } else if constexpr (!travels<R>) {
+      room_for<R> made;  // its bytes are the object that the parent gets
+      ::new (static_cast<void*>(std::addressof(made.value))) R(own.template call<R>());
+      if constexpr (in_registers<R>) {
+        return to_registers<R>(made.value);
+      } else {
+        std::memcpy(tobi_result_slot(sizeof(R), result_offset<R>()), std::addressof(made.value), sizeof(R));
+        return {0, 0};
+      }
     } else if constexpr (in_registers<R>) {
-      return to_registers<R>(own.function());
+      return to_registers<R>(own.template call<R>());
     } else {
-      const R value = own.function();
+      const R value = own.template call<R>();
       std::memcpy(tobi_result_slot(sizeof(R), result_offset<R>()), std::addressof(value), sizeof value);
       return {0, 0};
     }
@@ -351,13 +409,15 @@ using result_of = std::remove_cv_t<std::invoke_result_t<F&>>;
 // A capture by reference is not among what it refuses: such a closure cannot be told from one that captures pointers.
 #define TOBI_CLOSURE_SENTENCE                                                                                        \
   "tobi: a task's closure is copied by its bytes, because its parent may move to another process: what it captures " \
-  "must have trivial copy constructors and destructors, as numbers and global pointers have, and containers have not"
-#define TOBI_RESULT_SENTENCE                                                                                 \
-  "tobi: a task's result is copied by its bytes, because it may be joined in another process: its copy "     \
-  "constructor and its destructor must be trivial; for a string return a tobi::global_string, for a vector " \
-  "tobi::to_global(v)"
+  "must have trivial copy constructors and destructors, as numbers and global pointers have, and containers have "   \
+  "not; what owns something and is tobi::migratable is an argument of spawn(f, std::move(x))"
+#define TOBI_RESULT_SENTENCE                                                                                        \
+  "tobi: a task's result is brought to another process by its bytes: its copy constructor and its destructor must " \
+  "be trivial, or, where only spawn() returns it, tobi::migratable says that it may; for a string return a "        \
+  "tobi::global_string, for a vector tobi::to_global(v)"
 
-/// Whether an R may be a result. After a check that fails nothing else is compiled, so that nothing else is said.
+/// Whether an R may be a result that is copied. After a check that fails nothing else is compiled, so that nothing else
+/// is said.
 template <class R>
 inline constexpr bool result_travels = std::is_void_v<R> || travels<R>;
 

@@ -6,12 +6,15 @@
 #endif
 
 #include <functional>
+#include <memory>
+#include <new>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "tobi/detail/fork.hpp"
 #include "tobi/detail/standard.hpp"
+#include "tobi/migratable.hpp"
 
 namespace tobi::detail {
 
@@ -44,32 +47,34 @@ inline constexpr bool may_be_called = std::is_class_v<F> || std::is_union_v<F> |
 template <template <class> class Task, class F, class... Arguments>
 struct spawned {
   static constexpr bool a_function = may_be_called<F>;
-  static constexpr bool closure_travels = travels<F>;
-  static constexpr bool arguments_travel = (travels<Arguments> && ...);
+  static constexpr bool closure_moves = detail::moves<F>;
+  static constexpr bool arguments_move = (detail::moves<Arguments> && ...);
   static constexpr bool callable = [] {
-    if constexpr (a_function && closure_travels && arguments_travel) {
+    if constexpr (a_function && closure_moves && arguments_move) {
       return std::is_invocable_v<F&, Arguments...>;
     } else {
       return false;
     }
   }();
   using result = typename called<callable, F, Arguments...>::result;
-  static constexpr bool result_travels = std::is_void_v<result> || travels<result>;
-  static constexpr bool right = callable && result_travels;
+  static constexpr bool result_moves = std::is_void_v<result> || detail::moves<result>;
+  static constexpr bool right = callable && result_moves;
   using type = std::conditional_t<right, Task<result>, refused<result>>;
 
   /// The first sentence that is true. It is said in a function, since after one in the class clang says that there is
   /// no spawn() at all.
   static constexpr void check() {
     static_assert(a_function, "tobi: spawn() takes a function, a lambda or another object that can be called");
-    static_assert(!a_function || closure_travels, TOBI_CLOSURE_SENTENCE);
-    static_assert(!a_function || !closure_travels || arguments_travel,
-                  "tobi: the arguments of spawn() are copied by their bytes, because the parent may move to another "
-                  "process: their copy constructors and destructors must be trivial");
-    static_assert(!a_function || !closure_travels || !arguments_travel || callable,
+    static_assert(!a_function || closure_moves, TOBI_CLOSURE_SENTENCE);
+    static_assert(
+        !a_function || !closure_moves || arguments_move,
+        "tobi: the arguments of spawn() go to the child by their bytes, because either of the two may move to "
+        "another process: their copy constructors and destructors must be trivial, or tobi::migratable says "
+        "that they may, as it does of a tobi::global_vector");
+    static_assert(!a_function || !closure_moves || !arguments_move || callable,
                   "tobi: the function that is spawned cannot be called with these arguments: spawn(f, a, b) calls "
                   "f(a, b) with copies of a and b, and spawn(f) calls f()");
-    static_assert(result_travels, TOBI_RESULT_SENTENCE);
+    static_assert(result_moves, TOBI_RESULT_SENTENCE);
   }
 };
 
@@ -84,6 +89,13 @@ struct bound {
   }
 };
 
+/// Forks what lies in CLOSURE, all of whose bytes go to the child: also those that an empty optional has not set.
+template <class Task, class F>
+[[gnu::always_inline]] inline Task given_up(room_for<F, false>& closure) {
+  asm("" : "+m"(closure.value));
+  return Task(closure);
+}
+
 /// Forks FUNCTION with ARGUMENTS, or says why not.
 template <template <class> class Task, class F, class... Arguments>
 [[gnu::always_inline]] inline auto spawn(F&& function, Arguments&&... arguments) ->
@@ -94,11 +106,24 @@ template <template <class> class Task, class F, class... Arguments>
   if constexpr (!made::right) {
     return {};
   } else if constexpr (sizeof...(Arguments) == 0) {
-    const std::decay_t<F>& closure = function;
-    return Task<result>(closure);
+    if constexpr (travels<std::decay_t<F>>) {
+      const std::decay_t<F>& closure = function;
+      return Task<result>(closure);
+    } else {
+      room_for<std::decay_t<F>> closure;
+      ::new (static_cast<void*>(std::addressof(closure.value))) std::decay_t<F>(std::forward<F>(function));
+      return given_up<Task<result>>(closure);
+    }
   } else {
-    return Task<result>(bound<result, std::decay_t<F>, std::decay_t<Arguments>...>{
-        std::forward<F>(function), {std::forward<Arguments>(arguments)...}});
+    using whole = bound<result, std::decay_t<F>, std::decay_t<Arguments>...>;
+    if constexpr (travels<whole>) {
+      return Task<result>(whole{std::forward<F>(function), {std::forward<Arguments>(arguments)...}});
+    } else {
+      room_for<whole> closure;
+      ::new (static_cast<void*>(std::addressof(closure.value)))
+          whole{std::forward<F>(function), {std::forward<Arguments>(arguments)...}};
+      return given_up<Task<result>>(closure);
+    }
   }
 }
 

@@ -45,14 +45,16 @@ task <<<'  return tobi::spawn(add, 1).join();' | says 'cannot be called with the
 task <<<'  return tobi::spawn([] { return 1L; }, 2).join();' | says 'cannot be called with these arguments' 'an argument is too many' -std=c++20
 task <<<'  return tobi::spawn([](long& n) { return ++n; }, 2L).join();' | says 'cannot be called with these arguments' 'a reference to a copy is refused' -std=c++20
 task <<<'  return tobi::spawn([](const std::string& s) { return static_cast<long>(s.size()); }, std::string("x")).join();' |
-  says 'tobi: the arguments of spawn() are copied by their bytes' 'an argument that owns memory is refused' -std=c++20
+  says 'tobi: the arguments of spawn() go to the child by their bytes' 'an argument that owns memory is refused' -std=c++20
 task <<<'  return tobi::spawn([](std::unique_ptr<long> p) { return *p; }, std::make_unique<long>(1)).join();' |
-  says 'tobi: the arguments of spawn() are copied by their bytes' 'an argument that cannot be copied is refused' -std=c++20
+  says 'tobi: the arguments of spawn() go to the child by their bytes' 'an argument that cannot be copied is refused' -std=c++20
 task <<<'  return tobi::spawn([p = std::make_unique<long>(1)] { return *p; }).join();' | says "$closure" 'a closure that can only be moved is refused' -std=c++20
 task <<<'  const auto c = [p = std::make_unique<long>(1)] { return *p; }; return tobi::spawn(c).join();' | says "$closure" 'so is one that has a name' -std=c++20
 task <<<'  return tobi::spawn([v = std::vector<long>(3)] { return v[0]; }).join();' | says "$closure" 'a closure with a container is refused' -std=c++20
 task <<<'  return static_cast<long>(tobi::spawn([] { return std::string("x"); }).join().size());' | says "$result" 'a result that owns memory is refused' -std=c++20
 task <<<'  return static_cast<long>(tobi::run([] { return std::string("x"); }).size());' | says "$result" 'so it is of the root' -std=c++20
+task <<<'  return static_cast<long>(tobi::run([] { return tobi::global_vector<long>(3); }).size());' |
+  says "$result" 'so is one that owns global memory, which each worker would own' -std=c++20
 task <<<'  return static_cast<long>(tobi::run([] { return std::vector<int>(3); }).size());' | says 'for a vector tobi::to_global(v)' 'it is told what to return' -std=c++20
 task <<<'  return static_cast<long>(tobi::spawn_future([] { return std::string("x"); }).join().size());' | says "$result" 'so it is of a future' -std=c++20
 task <<<'  tobi::parallel_invoke([] { return std::string("x"); }, [] { return 1; });' | says "$result" 'so it is of parallel_invoke' -std=c++20

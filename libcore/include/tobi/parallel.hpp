@@ -47,12 +47,12 @@ template <class F, class G, class... Rest>
 std::tuple<element_of<F>, element_of<G>, element_of<Rest>...> invoke_all(const F& first, const G& second,
                                                                          const Rest&... rest) {
   auto child = spawn(first);
-  const auto others = invoke_all<G, Rest...>(second, rest...);
+  auto others = invoke_all<G, Rest...>(second, rest...);
   if constexpr (std::is_void_v<detail::result_of<F>>) {
     child.join();
-    return std::tuple_cat(std::tuple<std::monostate>(), others);
+    return std::tuple_cat(std::tuple<std::monostate>(), std::move(others));
   } else {
-    return std::tuple_cat(std::tuple<element_of<F>>(child.join()), others);
+    return std::tuple_cat(std::tuple<element_of<F>>(child.join()), std::move(others));
   }
 }
 
@@ -227,7 +227,7 @@ R reduction(const placement& at, Begin begin, End end, std::size_t grain, const 
 }  // namespace pieces
 
 /// Runs all FUNCTIONS, the last one in the caller, and returns when all have. Returns the tuple of their results, with
-/// std::monostate for a function that returns nothing. Results are copied by their bytes.
+/// std::monostate for a function that returns nothing. Results are migratable.
 /// @code
 /// const long area = tobi::run([] {
 ///   const auto [width, height] = tobi::parallel_invoke([] { return 6L; }, [] { return 7L; });
@@ -238,10 +238,10 @@ R reduction(const placement& at, Begin begin, End end, std::size_t grain, const 
 template <class... Functions>
 std::tuple<pieces::element_of<std::decay_t<Functions>>...> parallel_invoke(Functions&&... functions) {
   (detail::check_closure<std::decay_t<Functions>>(), ...);
-  (detail::check_result<detail::result_of<std::decay_t<Functions>>>(), ...);
-  constexpr bool all_travel = ((detail::travels<std::decay_t<Functions>> &&
-                                detail::result_travels<detail::result_of<std::decay_t<Functions>>>)&&...);
-  if constexpr (sizeof...(Functions) == 0 || !all_travel) {
+  (detail::check_moved_result<detail::result_of<std::decay_t<Functions>>>(), ...);
+  constexpr bool all_move = ((detail::travels<std::decay_t<Functions>> &&
+                              detail::result_moves<detail::result_of<std::decay_t<Functions>>>)&&...);
+  if constexpr (sizeof...(Functions) == 0 || !all_move) {
     return {};
   } else {
     return pieces::with_one_error([&] { return pieces::invoke_all<std::decay_t<Functions>...>(functions...); });

@@ -411,10 +411,11 @@ using result_of = std::remove_cv_t<std::invoke_result_t<F&>>;
   "tobi: a task's closure is copied by its bytes, because its parent may move to another process: what it captures " \
   "must have trivial copy constructors and destructors, as numbers and global pointers have, and containers have "   \
   "not; what owns something and is tobi::migratable is an argument of spawn(f, std::move(x))"
-#define TOBI_RESULT_SENTENCE                                                                                        \
-  "tobi: a task's result is brought to another process by its bytes: its copy constructor and its destructor must " \
-  "be trivial, or, where only spawn() returns it, tobi::migratable says that it may; for a string return a "        \
-  "tobi::global_string, for a vector tobi::to_global(v)"
+#define TOBI_RESULT_SENTENCE                                                                             \
+  "tobi: a task's result is copied by its bytes, because it may be joined in another process: its copy " \
+  "constructor and its destructor must be trivial, or, where spawn() or parallel_invoke() returns it, "  \
+  "tobi::migratable must say that it may move; for a string return a tobi::global_string, for a vector " \
+  "tobi::to_global(v)"
 
 /// Whether an R may be a result that is copied. After a check that fails nothing else is compiled, so that nothing else
 /// is said.

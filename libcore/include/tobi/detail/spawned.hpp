@@ -29,6 +29,14 @@ struct refused {
   "whose number is not known in a tobi::task_group, by a recursion that spawns one and goes on, or as "              \
   "tobi::spawn_future, whose futures are copied"
 
+/// Whether an R may be what one child returns to its parent.
+template <class R>
+inline constexpr bool result_moves = std::is_void_v<R> || moves<R>;
+template <class R>
+constexpr void check_moved_result() {
+  static_assert(result_moves<R>, TOBI_RESULT_SENTENCE);
+}
+
 /// The result of calling an F with ARGUMENTS, or an int where it cannot be called.
 template <bool Callable, class F, class... Arguments>
 struct called {
@@ -57,8 +65,7 @@ struct spawned {
     }
   }();
   using result = typename called<callable, F, Arguments...>::result;
-  static constexpr bool result_moves = std::is_void_v<result> || detail::moves<result>;
-  static constexpr bool right = callable && result_moves;
+  static constexpr bool right = callable && result_moves<result>;
   using type = std::conditional_t<right, Task<result>, refused<result>>;
 
   /// The first sentence that is true. It is said in a function, since after one in the class clang says that there is
@@ -74,7 +81,7 @@ struct spawned {
     static_assert(!a_function || !closure_moves || !arguments_move || callable,
                   "tobi: the function that is spawned cannot be called with these arguments: spawn(f, a, b) calls "
                   "f(a, b) with copies of a and b, and spawn(f) calls f()");
-    static_assert(result_moves, TOBI_RESULT_SENTENCE);
+    check_moved_result<result>();
   }
 };
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // lane: sleeps, 10 s
 // tobi::store_at: what is stored is found by all that are ordered behind it, next to whatever others write in the same
-// blocks, for elements of each size.
+// blocks, for elements of each size. So it is by tobi::load_at.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <vector>
 
@@ -128,7 +129,18 @@ int permuted(Make make) {
       }
       tobi::store_at(all, places, values);
     });
-    int bad = 0;
+    int bad = tobi::parallel_reduce(
+        std::size_t{0}, tasks, std::size_t{1}, 0,
+        [=](std::size_t k) {
+          std::vector<std::size_t> places;
+          for (std::size_t i = k; i < n; i += tasks) places.push_back(i * factor % n);
+          std::vector<T> found(places.size());
+          tobi::load_at(tobi::global_span<const T>(all), places, found);
+          int other = 0;
+          for (std::size_t i = 0; i < found.size(); ++i) other += !(found[i] == make(i * tasks + k));
+          return other;
+        },
+        std::plus<>());
     for (std::size_t from = 0; from < n; from += 1000) {
       const auto seen = tobi::checkout(all.subspan(from, 1000), tobi::mode::read);
       // Which index went to a place: the inverse of FACTOR, found by going through all of them.
@@ -254,7 +266,15 @@ TEST_P(scattered_stores, of_wrong_places_store_nothing) {
       } catch (const std::invalid_argument& e) {
         bad += std::string(e.what()) != "tobi::store_at was given 1 elements for 2 places; give it as many";
       }
+      std::array<double, 2> found{3.0, 3.0};
+      try {
+        tobi::load_at(all, std::array<std::size_t, 2>{0, n}, found);
+        ++bad;
+      } catch (const std::out_of_range& e) {
+        bad += std::string(e.what()) != "tobi::load_at was given place 24000 of 24000 elements" || found[0] != 3.0;
+      }
       tobi::store_at(all, std::span<const std::size_t>(), std::span<const double>());
+      tobi::load_at(all, std::span<const std::size_t>(), std::span<double>());
       return bad + static_cast<int>(tobi::load(all.data()) != 1.0);
     });
     tobi::free_all(all);

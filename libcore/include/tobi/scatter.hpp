@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores of elements that lie scattered over global memory. A store by checkout or store() sends each element home by a
-// message of its own, as soon as the block around it goes. These are collected by the worker, for all of its tasks, and
-// sent together.
+// Elements that lie scattered over global memory. A store by checkout or store() sends each element home by a message of
+// its own, as soon as the block around it goes. Those of store_at() are collected by the worker, for all of its tasks,
+// and sent together. A load by checkout or load() waits for a round trip. Those of load_at() wait for it together.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header
@@ -87,6 +87,43 @@ void store_at(global_span<T> to, std::span<const std::size_t> places, std::type_
     pieces::store_words(to.data().raw(), places, values.data(), sizeof(T) / each, each);
   } else {
     for (std::size_t i = 0; i < places.size(); ++i) store(to.data() + places[i], values[i]);
+  }
+}
+
+/// Loads values[i] from from[places[i]], for all i. The elements are copied by their bytes. Each is read as by load():
+/// what other tasks write meanwhile needs an order by joins or barriers.
+///
+/// Cost. On memory of the same node, and on what this worker has cached, it is a load each. The others are fetched with
+/// the sub-blocks around them (TOBI_SUB_BLOCK_SIZE) and stay in the cache. Some 64 of them are on their way at once.
+///
+/// Throws std::invalid_argument where there are not as many values as places, and std::out_of_range for a place that
+/// FROM does not have. Then nothing is loaded. Does not migrate the caller.
+/// @code
+/// const auto squares = tobi::allocate_all<long>(100);
+/// const long sum = tobi::run([=] {
+///   tobi::for_each(squares, tobi::mode::write, [](long& x, std::size_t i) { x = static_cast<long>(i * i); });
+///   const std::vector<std::size_t> places{9, 3, 77, 3};
+///   std::vector<long> found(places.size());
+///   tobi::load_at(squares, places, found);
+///   return found[0] + found[1] + found[2] + found[3];
+/// });
+/// if (rt.rank() == 0) std::printf("%ld\n", sum);  // prints 6028
+/// @endcode
+template <class T>
+void load_at(global_span<T> from, std::span<const std::size_t> places,
+             std::type_identity_t<std::span<std::remove_const_t<T>>> values) {
+  static_assert(detail::travels<std::remove_const_t<T>>,
+                "tobi: load_at() copies bytes; read other objects in a checkout");
+  constexpr std::size_t together = 64;
+  detail::check_places("load_at", "elements", places, values.size(), from.size());
+  for (std::size_t begin = 0; begin < places.size(); begin += together) {
+    const std::size_t end = std::min(begin + together, places.size());
+    for (std::size_t i = begin; i < end; ++i) {
+      const global_ptr<T> at = from.data() + places[i];
+      if (global_calls::readable(at.raw(), sizeof(T))) continue;
+      prefetch(at, 1);
+    }
+    for (std::size_t i = begin; i < end; ++i) values[i] = load(from.data() + places[i]);
   }
 }
 

@@ -15,6 +15,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -249,6 +250,43 @@ TEST_P(together, a_flag_reaches_everybody) {
       CHECK(flag.stopped());
       flag.reset();
     }
+    return 0;
+  });
+}
+
+// Alone a worker knows of the flag at once.
+TEST_P(together, a_loop_that_fails_leaves_out_what_has_not_begun) {
+  expect_zero([](tobi::runtime& rt) {
+    tobi::stop_flag failed(rt);
+    const tobi::per_worker<int> begun(0);
+    const bool told = tobi::run([stop = failed.handle(), count = begun.handle()] {
+      try {
+        tobi::parallel_for(0, 400, 1, tobi::stoppable(stop, [=](int i) {
+                             ++*count;
+                             if (i == 3) throw std::runtime_error("no input");
+                           }));
+      } catch (const tobi::task_error& e) {
+        return e.message().find("no input") != std::string::npos;
+      }
+      return false;
+    });
+    CHECK(told && failed.stopped());
+    const int all = rt.reduce(*begun);
+    CHECK(rt.size() == 1 ? all == 4 : all >= 1 && all <= 400);
+    // In a finish, and for a body of two indices.
+    failed.reset();
+    const int ended = tobi::run([stop = failed.handle()] {
+      int errors = 0;
+      try {
+        tobi::finish([=] { tobi::async(tobi::stoppable(stop, [] { throw std::runtime_error("an async"); })); });
+      } catch (const tobi::finish_error&) {
+        ++errors;
+      }
+      while (!stop.stopped()) tobi::poll();  // perhaps another worker's
+      tobi::stoppable(stop, [&errors](int, int) { errors += 10; })(1, 2);
+      return errors;
+    });
+    CHECK(ended == 1);
     return 0;
   });
 }

@@ -10,8 +10,11 @@
 #pragma GCC system_header
 #endif
 
+#include <concepts>
 #include <cstdint>
 #include <ctime>
+#include <type_traits>
+#include <utility>
 
 #include "tobi/accumulate.hpp"
 #include "tobi/global_memory.hpp"
@@ -196,6 +199,50 @@ class stop_flag {
  private:
   shared_max<std::int64_t> raised_;
 };
+
+/// A function that looks at a flag first: see stoppable().
+template <class Body>
+class stoppable_body {
+ public:
+  /// Made by stoppable().
+  stoppable_body(stop_handle stop, const Body& body) : stop_(stop), body_(body) {}
+  /// Calls the body, unless the flag was raised.
+  template <class... Arguments>
+  requires std::invocable<Body&, Arguments...>
+  void operator()(Arguments&&... arguments) {
+    if (stop_.stopped()) return;
+    try {
+      body_(std::forward<Arguments>(arguments)...);
+    } catch (...) {
+      stop_.stop();
+      throw;
+    }
+  }
+
+ private:
+  stop_handle stop_;
+  [[no_unique_address]] Body body_;
+};
+
+/// Returns BODY as a function for tasks that does nothing where STOP was raised, and raises STOP where it throws: then
+/// what has not begun is left out, and the exception leaves the loop or the finish as soon as what has begun has ended.
+/// A call of it costs some nanoseconds more.
+/// @code
+/// tobi::stop_flag failed(rt);
+/// tobi::run([stop = failed.handle()] {
+///   try {
+///     tobi::parallel_for(0, 1000000, 1, tobi::stoppable(stop, [](int i) {
+///                          if (i == 3) throw std::runtime_error("no input");  // hardly any of the others begins
+///                        }));
+///   } catch (const tobi::task_error&) {
+///   }
+/// });
+/// if (rt.rank() == 0) std::printf("%s\n", failed.stopped() ? "stopped" : "went through");  // prints stopped
+/// @endcode
+template <class Body>
+stoppable_body<std::decay_t<Body>> stoppable(stop_handle stop, const Body& body) {
+  return {stop, body};
+}
 
 #ifdef TOBI_ELIDE
 }  // namespace elided

@@ -8,6 +8,7 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <span>
 #include <type_traits>
@@ -118,12 +119,18 @@ void load_at(global_span<T> from, std::span<const std::size_t> places,
   detail::check_places("load_at", "elements", places, values.size(), from.size());
   for (std::size_t begin = 0; begin < places.size(); begin += together) {
     const std::size_t end = std::min(begin + together, places.size());
+    std::array<std::size_t, together> coming;
+    std::size_t n = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const global_ptr<T> at = from.data() + places[i];
-      if (global_calls::readable(at.raw(), sizeof(T))) continue;
-      prefetch(at, 1);
+      if (global_calls::readable(at.raw(), sizeof(T))) {
+        values[i] = *at.raw();
+      } else {
+        prefetch(at, 1);
+        coming[n++] = i;
+      }
     }
-    for (std::size_t i = begin; i < end; ++i) values[i] = load(from.data() + places[i]);
+    for (std::size_t k = 0; k < n; ++k) values[coming[k]] = load(from.data() + places[coming[k]]);
   }
 }
 

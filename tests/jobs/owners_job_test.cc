@@ -167,6 +167,63 @@ TEST(owners, are_constructed_and_destroyed_once) {
   });
 }
 
+// Moved, with nothing to end: by the compiler's members, and by its own.
+struct plain {
+  long value;
+  explicit plain(long v) : value(v) {}
+  plain(plain&&) = default;
+};
+struct marked {
+  long value;
+  explicit marked(long v) : value(v) {}
+  marked(marked&& other) noexcept : value(std::exchange(other.value, -1)) {}
+};
+
+}  // namespace
+
+template <>
+inline constexpr bool tobi::migratable<marked> = true;
+
+namespace {
+
+TEST(owners, may_have_nothing_to_end) {
+  in_each(kinds(), [](tobi::runtime&) {
+    CHECK(tobi::run([] {
+            long sum = 0;
+            for (long i = 0; i < 100; ++i) {
+              auto one = tobi::spawn([](plain p) { return plain(p.value + 1); }, plain(i));
+              auto other =
+                  tobi::spawn([](marked m, plain p) { return marked(m.value + p.value); }, marked(i), one.join());
+              const auto [x, y] = tobi::parallel_invoke([=] { return marked(i); }, [=] { return plain(i); });
+              sum += other.join().value - x.value - y.value;
+            }
+            return sum;
+          }) == 100);
+    return 0;
+  });
+}
+
+TEST(owners, that_never_were_are_not_given) {
+  in_each(kinds(), [](tobi::runtime&) {
+    CHECK(tobi::run([] {
+            auto failed = tobi::spawn([]() -> tobi::global_vector<int> { throw std::runtime_error("none"); });
+            int told = 0;
+            try {
+              (void)failed.join();
+            } catch (const tobi::task_error&) {
+              ++told;
+            }
+            try {
+              (void)failed.join();
+            } catch (const std::logic_error&) {
+              ++told;
+            }
+            return told;
+          }) == 2);
+    return 0;
+  });
+}
+
 // A vector that a child has made is the parent's, with its elements, and ends with it.
 TEST(owners, bring_global_vectors) {
   in_each(small_caches(), [](tobi::runtime&) {
@@ -190,7 +247,7 @@ TEST(owners, bring_global_vectors) {
                   std::move(first), other.join());
               const auto [total, longer] = sum.join();
               if (total != n * (n - 1) / 2 || longer.size() != static_cast<std::size_t>(n) + 2 ||
-                  longer[n + 1] != 1000) {
+                  longer[longer.size() - 1] != 1000) {
                 ++wrong;
               }
             }

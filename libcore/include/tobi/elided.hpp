@@ -43,7 +43,7 @@ class [[nodiscard]] task {
     static_assert(!std::same_as<Same, task>, TOBI_HANDLE_SENTENCE);
   }
   R join() {
-    if constexpr (detail::travels<R>) {
+    if constexpr (std::is_copy_constructible_v<R>) {
       return value_;
     } else {
       return std::move(value_);

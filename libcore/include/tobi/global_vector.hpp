@@ -4,9 +4,9 @@
 // work, and each of the inner ones may be filled by another task.
 //
 // The vector itself is a handle of three words. It is a local of one task, or an element of another vector, where it is
-// accessed through a checkout like every element. Its destructor may run on any worker. It is migratable: a task returns
-// one, or gets one as an argument: spawn(f, std::move(v)). A closure does not capture it by value, and captures span()
-// instead.
+// accessed through a checkout like every element. Its destructor may run on any worker. It is migratable: a task
+// returns one, or gets one as an argument: spawn(f, std::move(v)). A closure does not capture it by value, and captures
+// span() instead.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements that lie scattered over global memory. A store by checkout or store() sends each element home by a message of
-// its own, as soon as the block around it goes. Those of store_at() are collected by the worker, for all of its tasks,
-// and sent together. A load by checkout or load() waits for a round trip. Those of load_at() wait for it together.
+// Elements that lie scattered over global memory. A store by checkout or store() sends each element home by a message
+// of its own, as soon as the block around it goes. Those of store_at() are collected by the worker, for all of its
+// tasks, and sent together. A load by checkout or load() waits for a round trip. Those of load_at() wait for it
+// together.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -31,8 +32,8 @@
 
 namespace tobi {
 
-/// A running or finished child that returns R (a migratable type, or void). It lives where it was made, among the locals
-/// of the parent. It is neither copied nor moved. Constructing one is the fork.
+/// A running or finished child that returns R (a migratable type, or void). It lives where it was made, among the
+/// locals of the parent. It is neither copied nor moved. Constructing one is the fork.
 template <class R>
 class [[nodiscard]] task {
   static_assert(detail::moves<R>, TOBI_RESULT_SENTENCE);
@@ -74,7 +75,11 @@ class [[nodiscard]] task {
     if (own_.h.record != 0) [[unlikely]] {
       detail::tobi_join(&own_.h, std::addressof(own_.value), sizeof(R));
     }
-    return own_.value;
+    if constexpr (std::is_copy_constructible_v<R>) {
+      return own_.value;
+    } else {
+      return std::move(own_.value);
+    }
   }
 
   /// Whether join() returns at once: the child has returned into its parent, as it does where nothing was stolen. Where
@@ -115,12 +120,13 @@ requires(!std::is_void_v<R> && !detail::travels<R> && detail::moves<R>) class [[
     if (here_) std::destroy_at(std::addressof(own_.value));
   }
 
-  /// As above.
+  /// As above. Throws std::logic_error where an earlier call has thrown what the child threw.
   R join() {
     if (own_.h.record != 0) [[unlikely]] {
       detail::tobi_join(&own_.h, std::addressof(own_.value), sizeof(R));
       here_ = true;
     }
+    if (!here_) throw std::logic_error("tobi: a task is joined again after its join has thrown; it has no result");
     return std::move(own_.value);
   }
   /// As above.

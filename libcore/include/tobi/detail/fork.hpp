@@ -189,8 +189,8 @@ registers2 fork(const closure_words& w, handle* h, const task_type* type) noexce
 
 #endif
 
-/// Room for an object that is not there yet, also of a type whose default constructor does something. What is made there
-/// is ended by hand.
+/// Room for an object that is not there yet, also of a type whose default constructor does something. What is made
+/// there is ended by hand.
 template <class T, bool NothingToEnd = std::is_trivially_destructible_v<T>>
 union room_for {
   T value;

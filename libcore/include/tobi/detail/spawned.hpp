@@ -117,7 +117,7 @@ template <template <class> class Task, class F, class... Arguments>
       const std::decay_t<F>& closure = function;
       return Task<result>(closure);
     } else {
-      room_for<std::decay_t<F>> closure;
+      room_for<std::decay_t<F>, false> closure;
       ::new (static_cast<void*>(std::addressof(closure.value))) std::decay_t<F>(std::forward<F>(function));
       return given_up<Task<result>>(closure);
     }
@@ -126,7 +126,7 @@ template <template <class> class Task, class F, class... Arguments>
     if constexpr (travels<whole>) {
       return Task<result>(whole{std::forward<F>(function), {std::forward<Arguments>(arguments)...}});
     } else {
-      room_for<whole> closure;
+      room_for<whole, false> closure;
       ::new (static_cast<void*>(std::addressof(closure.value)))
           whole{std::forward<F>(function), {std::forward<Arguments>(arguments)...}};
       return given_up<Task<result>>(closure);

@@ -19,7 +19,7 @@
 #include <variant>
 #include <vector>
 
-#include "global_places.hpp"
+#include "global_shapes.hpp"
 
 namespace {
 
@@ -84,12 +84,6 @@ static_assert(tobi::migratable<std::variant<int, std::pair<owned<0>, char>>>);
 static_assert(tobi::migratable<tobi::global_vector<tobi::global_vector<int>>>);
 static_assert(!tobi::migratable<std::string> && !tobi::migratable<std::pair<int, std::unique_ptr<int>>>);
 
-std::uint64_t mixed(std::uint64_t x) {
-  x = (x + 1) * 0x9e3779b97f4a7c15;
-  x ^= x >> 31;
-  return x * 0xbf58476d1ce4e5b9 >> 20;
-}
-
 // A child gets what it owns by an argument, makes more, lets some of it end here and there, and gives one back: what
 // it was given, or something new. Some throw, and some are not joined.
 template <std::size_t A, std::size_t R>
@@ -129,8 +123,8 @@ int grows(tobi::runtime& rt, std::uint64_t programs) {
   for (std::uint64_t p = 0; p < programs; ++p) {
     tobi::run([p] {
       try {
-        auto whole = tobi::spawn(grow<A, R>, owned<A>(p + 1), p * 977, 4);
-        (void)whole.join();
+        auto tree = tobi::spawn(grow<A, R>, owned<A>(p + 1), p * 977, 4);
+        (void)tree.join();
       } catch (const tobi::task_error&) {
       }
     });
@@ -158,7 +152,7 @@ std::vector<place> kinds() {
 // In registers, in a frame, and both ways.
 TEST(owners, are_constructed_and_destroyed_once) {
   in_each(kinds(), [](tobi::runtime& rt) {
-    const std::uint64_t programs = std::getenv("SOAK") != nullptr ? 2500 : 100;
+    const std::uint64_t programs = whole ? 2500 : 100;
     CHECK((grows<0, 0>(rt, programs)) == 0);
     CHECK((grows<1, 1>(rt, programs)) == 0);
     CHECK((grows<0, 20>(rt, programs)) == 0);

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <vector>
 
 #include "tobi/algorithm/select.hpp"
 
@@ -48,11 +48,20 @@ void shuffle_in_tasks(const execution_policy& how, std::size_t small, global_spa
                       std::uint64_t seed) {
   if (a.size() <= small) {
     if (a.empty()) return;
-    auto open = checkout(a, mode::read_write);
+    std::vector<T> here;  // of this leaf, which neither forks nor joins
+    here.reserve(a.size());
+    const auto take = [&here](std::size_t, std::size_t n, const T* at) { here.insert(here.end(), at, at + n); };
+    sweep(how, 0, a.size(), take, input(a));
     for (std::size_t i = a.size() - 1; i > 0; --i) {
-      std::swap(open[i], open[random_at(seed, i) % (i + 1)]);  // each is likely to 1 in 2^64 / i
+      const std::size_t place = random_at(seed, i) % (i + 1);  // each is likely to 1 in 2^64 / i
+      const T last = here[i];
+      here[i] = here[place];
+      here[place] = last;
     }
-    if (across) std::copy(open.begin(), open.end(), checkout(b, mode::write).begin());
+    const auto give = [&here](std::size_t first, std::size_t n, T* at) {
+      std::copy_n(here.begin() + static_cast<std::ptrdiff_t>(first), n, at);
+    };
+    sweep(how, 0, a.size(), give, output<T>{across ? b : a});
     return;
   }
   const std::size_t size = a.size();

@@ -10,26 +10,16 @@
 
 #include "libcore/base/log.hpp"
 #include "libcore/base/per_rank.hpp"
+#include "libcore/job/first_failure.hpp"
 #include "libcore/net/batch.hpp"
 #include "libcore/pool/rebalancing.hpp"
 #include "libcore/pool/shared_part.hpp"
-#include "libcore/sched/worker.hpp"
-#include "libcore/task/failures.hpp"
 
 namespace tobi::job {
 
 collections::collections(pool::ground on, assembly& together, std::function<void(call)> enter,
                          std::function<void()> meet)
     : on_(std::move(on)), together_(together), enter_(std::move(enter)), meet_(std::move(meet)) {}
-
-void collections::come_to(call which) {
-  if (processing_) {
-    base::fatal(std::string(name_of(which)) +
-                    " was called inside a task of a collection; it is for all ranks, outside of process().",
-                base::exit_usage);
-  }
-  enter_(which);
-}
 
 // Where an atomic is a message that the target's processor executes, the message may as well bring the tasks.
 bool collections::steal_by_messages(const collection_options& how) const {
@@ -62,7 +52,7 @@ void collections::serve() {
 }
 
 pool::collection* collections::make(const detail::collection_type& type, const collection_options& how) {
-  come_to(call::make_collection);
+  enter_(call::make_collection);
   if (how.capacity == 0 || how.capacity > pool::shared_part::most) {
     base::fatal("a task collection has a capacity of " + std::to_string(how.capacity) +
                     " tasks per worker; choose 1 to " + std::to_string(pool::shared_part::most) + ".",
@@ -103,14 +93,14 @@ bool collections::any() const noexcept {
 }
 
 void collections::end(pool::collection* part) {
-  come_to(call::end_collection);
+  enter_(call::end_collection);
   on_.net->drain();  // unwaited operations name memory that goes now, here and elsewhere
   meet_();
   std::find_if(parts_.begin(), parts_.end(), [&](const auto& p) { return p.get() == part; })->reset();
 }
 
 void collections::process(pool::collection& part) {
-  come_to(call::process);
+  enter_(call::process);
   part.begin();
   meet_();
   processing_ = true;
@@ -118,19 +108,7 @@ void collections::process(pool::collection& part) {
   processing_ = false;
   meet_();
   part.end();
-  // Of those that have failed the lowest rank: a rank without a failure says more than any location.
-  constexpr std::uint64_t none = ~std::uint64_t{0};
-  std::uint64_t first = part.failure() == 0 ? none : part.failure();
-  together_.combine(&first, sizeof first, [](void* into, const void* from) {
-    auto& least = *static_cast<std::uint64_t*>(into);
-    least = std::min(least, *static_cast<const std::uint64_t*>(from));
-  });
-  if (first == none) return;
-  tasks::failure what;
-  on_.net->get(net::location{first}, &what, sizeof what);
-  meet_();  // before the object goes
-  if (part.failure() != 0) sched::this_worker().free_object(net::location{part.failure()});
-  tasks::throw_task_error(what);
+  throw_first_failure(part.failure(), *on_.net, together_);
 }
 
 // Each rank on its own first, then whether all have the same ones: the tree is made of them.
@@ -169,7 +147,7 @@ void collections::check(const balance_options& how) {
 }
 
 void collections::rebalance(pool::collection& part, const balance_options& how) {
-  come_to(call::rebalance);
+  enter_(call::rebalance);
   check(how);
   const std::unique_ptr<pool::rebalancing> mine = part.rebalance(how);
   pool::load_sum sum = mine->own_load();

@@ -38,7 +38,6 @@ class collections {
   [[nodiscard]] bool processing() const noexcept { return processing_; }
 
  private:
-  void come_to(call which);
   [[nodiscard]] bool steal_by_messages(const collection_options& how) const;
   [[nodiscard]] pool::mail& all_mail();
   void check(const balance_options& how);

@@ -29,6 +29,10 @@ std::string_view name_of(call which) noexcept {
       return "tobi::task_collection::rebalance";
     case call::end_collection:
       return "the destructor of tobi::task_collection";
+    case call::on_all_workers:
+      return "tobi::on_all_workers";
+    case call::end_of_on_all_workers:
+      return "the end of a function that tobi::on_all_workers was given";
     case call::gather:
       return "tobi::runtime::gather (or all_gather, reduce, broadcast, print)";
     case call::end:

@@ -23,6 +23,8 @@ enum class call : std::uint8_t {
   process,
   rebalance,
   end_collection,
+  on_all_workers,
+  end_of_on_all_workers,
   gather,
   end
 };

@@ -8,7 +8,6 @@
 
 #include "libcore/base/log.hpp"
 #include "libcore/base/per_rank.hpp"
-#include "libcore/sched/worker.hpp"
 
 namespace tobi::job {
 
@@ -39,11 +38,12 @@ global::~global() { pgas::set_current(nullptr); }
 
 void global::start(const alloc::segment& memory, alloc::heap& heap, net::fabric& net, global_words& words,
                    std::uint64_t objects_from, deque::steal_window& window, assembly& together, bool traced,
-                   std::string unusable) {
+                   std::function<void(call)> enter, std::string unusable) {
   words_ = &words;
   net_ = &net;
   heap_ = &heap;
   together_ = &together;
+  enter_ = std::move(enter);
   const transports::memory region = memory.heap_memory();
   const transports::capabilities& caps = net.transport().caps();
   objects_ = std::make_unique<alloc::remote_objects>(heap);
@@ -104,7 +104,6 @@ void global::start(const alloc::segment& memory, alloc::heap& heap, net::fabric&
   parts.agree = [this](const pgas::extremes& mine, bool frees) { return agree(mine, frees); };
   parts.everybody = [this] { return everybody(); };
   parts.keep_home = [this](std::uint32_t slot, std::uint64_t home) { keep_home(slot, home); };
-  parts.inside_task = [] { return sched::this_worker().inside_task(); };
   parts.unusable = std::move(unusable);
   memory_ = std::make_unique<pgas::memory>(parts);
   pgas::set_current(memory_.get());
@@ -124,7 +123,7 @@ home_place place_of_home(std::uint32_t slot) noexcept {
 
 pgas::extremes global::agree(const pgas::extremes& mine, bool frees) {
   static_assert(sizeof mine <= combined_max && std::is_trivially_copyable_v<pgas::extremes>);
-  together_->enter(frees ? call::free_all : call::allocate_all);
+  enter_(frees ? call::free_all : call::allocate_all);
   words_->gathered = mine.least;
   pgas::extremes all = mine;
   together_->combine(&all, sizeof all, [](void* into, const void* from) {

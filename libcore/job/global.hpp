@@ -47,10 +47,10 @@ class global {
 
   /// Where the view is, for the others to compare; null: nowhere.
   [[nodiscard]] std::byte* base() const noexcept { return view_.base(); }
-  /// TOGETHER: the job's. TRACED: the job is. UNUSABLE: why there is none, or "".
+  /// TOGETHER: the job's. TRACED: the job is. ENTER: the program has called it here. UNUSABLE: why there is none, or "".
   void start(const alloc::segment& memory, alloc::heap& heap, net::fabric& net, global_words& words,
              std::uint64_t objects_from, deque::steal_window& window, assembly& together, bool traced,
-             std::string unusable);
+             std::function<void(call)> enter, std::string unusable);
   [[nodiscard]] pgas::memory* memory() noexcept { return memory_.get(); }
 
  private:
@@ -65,6 +65,7 @@ class global {
   net::fabric* net_ = nullptr;
   alloc::heap* heap_ = nullptr;
   assembly* together_ = nullptr;
+  std::function<void(call)> enter_;
   std::unique_ptr<alloc::remote_objects> objects_;
   std::unique_ptr<alloc::small_objects> small_objects_;
   std::unique_ptr<pgas::homes> homes_;

@@ -223,8 +223,9 @@ void job::start_global() {
     unusable = "its addresses are not free at the same place in every worker (rank " + std::to_string(view_elsewhere_) +
                "); lower TOBI_GLOBAL_SIZE, or raise the limit of address space (ulimit -v).";
   }
-  global_->start(segment_, *heap_, *net_, control_->global, sizeof(control_block), control_->window, *together_,
-                 trace_bytes_ != 0, std::move(unusable));
+  global_->start(
+      segment_, *heap_, *net_, control_->global, sizeof(control_block), control_->window, *together_, trace_bytes_ != 0,
+      [this](call which) { enter(which); }, std::move(unusable));
 }
 
 // The other ranks of this node.
@@ -368,6 +369,20 @@ constexpr std::size_t told_of(std::size_t closure_bytes) noexcept {
   return std::min(closure_bytes, captured_pointers::most_bytes);
 }
 
+// A run, while others may be under way around it: what all workers call in a pause may run tasks.
+class one_more {
+ public:
+  explicit one_more(int& count) noexcept : count_(count), before_(count++) {}
+  ~one_more() { --count_; }
+  one_more(const one_more&) = delete;
+  one_more& operator=(const one_more&) = delete;
+  [[nodiscard]] bool another() const noexcept { return before_ != 0; }
+
+ private:
+  int& count_;
+  const int before_;
+};
+
 // The root task. It may end on another worker than it began on, so nothing of `this` is kept across the body.
 void root_task(void* argument) {
   const auto* start = static_cast<const root_start*>(argument);
@@ -398,10 +413,7 @@ void job::root_ended(const void* result, std::uint64_t bytes, std::uint64_t fail
   if (bytes != 0) std::memcpy(kept + 1, result, bytes);
   if (!told.empty()) std::memcpy(reinterpret_cast<std::byte*>(kept + 1) + bytes, told.data(), told.size());
   if (global_->memory()->used) global_->memory()->release();
-  if (collections_->any() && !take_end_of_epoch()) {
-    base::fatal("the root of tobi::run has ended while one of its tasks processes a task collection; join that task.",
-                base::exit_usage);
-  }
+  end_epoch_of_root();
   control_->all.notice.result = net_->here(kept).word;
   std::atomic_ref(control_->all.notice.epoch).store(epoch_, std::memory_order_release);
 }
@@ -411,7 +423,8 @@ void job::run(const detail::root& what, void* result) {
   compare_code(reinterpret_cast<const void*>(what.body));
   // What this worker has written outside of tasks, the root may read.
   if (global_->memory()->shared()) coherent_barrier();
-  const bool watches = size() > 1;
+  const one_more within(runs_);
+  const bool watches = size() > 1 && !within.another();
   if (watches) {
     captured_.keep(reinterpret_cast<const void*>(what.body),
                    {static_cast<const std::byte*>(what.closure), what.closure_bytes}, *global_->memory(),
@@ -419,7 +432,7 @@ void job::run(const detail::root& what, void* result) {
     pointers_.keep(reinterpret_cast<const void*>(what.body),
                    {static_cast<const std::byte*>(what.closure), what.closure_bytes});
   }
-  run_began_ns_ = arch::now_ns();
+  if (!within.another()) run_began_ns_ = arch::now_ns();
   ++epoch_;
   for (const detail::root* first = &what;; first = nullptr) {
     if (settings_.debug_migrate) {
@@ -431,7 +444,7 @@ void job::run(const detail::root& what, void* result) {
     make_pause();
   }
   if (watches) warn_of_captured_vectors();
-  take_result(what, result);
+  take_result(what, result, !within.another());
 }
 
 void job::warn_of_captured_vectors() {
@@ -499,7 +512,7 @@ void job::run_debugged(const detail::root& what, const detail::root* first) {
 
 // The other nodes are told first, and each of their speakers gets the result for its neighbours, so that it crosses to
 // a node once.
-void job::take_result(const detail::root& what, void* result) {
+void job::take_result(const detail::root& what, void* result, bool last) {
   auto& notice = control_->all.notice;
   const net::location where{notice.result};
   const std::uint64_t bytes = sizeof(root_result) + what.result_bytes + told_of(what.closure_bytes);
@@ -521,15 +534,17 @@ void job::take_result(const detail::root& what, void* result) {
   if (what.result_bytes != 0 && head.failure == 0) {
     net_->get({near.rank(), near.offset() + sizeof head}, result, what.result_bytes);
   }
-  if (rank() != 0 && pointers_.wants()) {
+  if (last && rank() != 0 && pointers_.wants()) {
     compare_captures({near.rank(), near.offset() + sizeof head + what.result_bytes}, told_of(what.closure_bytes));
   }
   tasks::failure failed;
   if (head.failure != 0) net_->get(net::location{head.failure}, &failed, sizeof failed);
   barrier();  // everybody has read it, and nobody is stealing any more
   if (global_->memory()->used) global_->memory()->acquire(0);
-  sched::this_worker().end_of_run();
-  sched::this_worker().count_run(arch::now_ns() - run_began_ns_);
+  if (last) {
+    sched::this_worker().end_of_run();
+    sched::this_worker().count_run(arch::now_ns() - run_began_ns_);
+  }
   if (near.rank() == rank()) {
     objects_->free_local(net_->local(near));
     // A failure may lie in another worker's heap; then that worker frees it when it collects.

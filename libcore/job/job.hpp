@@ -92,8 +92,10 @@ class job {
   void begin_phase(std::string_view name) noexcept;
   [[nodiscard]] class collections& task_collections() noexcept { return *collections_; }
   [[nodiscard]] gathering& gathers() noexcept { return *gathering_; }
-  /// In a task. Returns a future for one join, which ends with the pause.
-  [[nodiscard]] detail::future_name ask_for_pause(pause what);
+  /// In a task: all workers process the collection of that NUMBER, or restore it.
+  [[nodiscard]] pause_asked ask_to_process(std::uint32_t number, bool restores);
+  /// In a task: all workers call WHAT. The future's result is rank 0's.
+  [[nodiscard]] pause_asked ask_to_call(const detail::root& what);
   /// Collective.
   [[nodiscard]] std::uint64_t most_of_all(std::uint64_t mine);
 
@@ -120,8 +122,17 @@ class job {
   /// Collective. At rank 0: the lines of the program for which bytes were fetched, the most first; else nothing.
   [[nodiscard]] std::vector<trace::named_site> fetched_at();
   void work(const detail::root* what);
-  [[nodiscard]] bool take_end_of_epoch();
+  enum class epoch_end : std::uint8_t { own, of_task, of_root };
+  [[nodiscard]] epoch_end take_end_of_epoch(bool for_root);
+  void end_epoch_of_root();
+  void check_may_pause(const char* call) const;
+  void check_collection(const pause& what, const char* call) const;
+  [[nodiscard]] bool may_pause_now(detail::future_name& ends);
+  void begin_pause(const pause& what, detail::future_name ends);
   void make_pause();
+  [[nodiscard]] std::uint64_t keep_call(const detail::root& what);
+  void warn_of_own_stack(const detail::root& what);
+  std::vector<std::byte> call_with_all(net::location where);
   void run_debugged(const detail::root& what, const detail::root* first);
   void warn_of_captured_vectors();
   /// A turn of a loop that waits, and serves others. True: it is time to sleep.
@@ -131,7 +142,8 @@ class job {
   [[nodiscard]] std::uint64_t growing_nap_ns(unsigned spins, std::uint64_t longest_ns) const noexcept;
   void wait_a_little(unsigned spins);
   void wait_in_assembly(unsigned spins, const awaited& what);
-  void take_result(const detail::root& what, void* result);
+  /// LAST: no other run is under way around it.
+  void take_result(const detail::root& what, void* result, bool last);
   void compare_captures(net::location there, std::size_t bytes);
   void find_servers();
   [[nodiscard]] bool serves_only() const noexcept { return transport_->serves_only(rank()); }
@@ -169,7 +181,10 @@ class job {
   std::uintptr_t* slot_memory_ = nullptr;
   std::size_t slot_bytes_ = 0;
   std::uint64_t epoch_ = 0;
-  detail::future_name waiter_{};  // of the task here that has asked for a pause
+  int runs_ = 0;                                        // under way: one in the pause of another
+  bool has_paused_ = false;                             // some run of this job
+  detail::future_name waiter_{};                        // of the task here that has asked for a pause
+  std::vector<detail::future_name> waiting_for_pause_;  // of tasks here that want one after that
   std::uint64_t run_began_ns_ = 0;
   arch::core core_;            // of this worker; no os_cpu: none in particular
   int view_elsewhere_ = -1;    // a rank whose global memory is at another place than rank 0's, or nowhere; -1: none

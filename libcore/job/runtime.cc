@@ -14,6 +14,7 @@
 #include "libcore/task/door.hpp"
 #include "libcore/task/memory_or_end.hpp"
 #include "tobi/detail/collection.hpp"
+#include "tobi/on_all_workers.hpp"
 #include "tobi/per_worker.hpp"
 #include "tobi/phase.hpp"
 
@@ -23,6 +24,7 @@ namespace {
 
 // No object of C++: the runtime may be a global variable, which may live longer than those of this library.
 job::job* the_job = nullptr;
+runtime* the_face = nullptr;  // of it
 
 // The program is outside before and after. A job's start and its end make files, most of them without a name.
 struct start_or_end {
@@ -47,6 +49,7 @@ runtime::runtime(const options& chosen) {
   const start_or_end now;
   tasks::memory_or_end::begin();
   the_job = new job::job(chosen);
+  the_face = this;
 }
 runtime::~runtime() {
   const start_or_end now;
@@ -90,8 +93,26 @@ void run_root(const root& what, void* result) {
   tasks::memory_or_end::worker_is_here();
   need_job().run(what, result);
 }
+runtime& the_runtime() {
+  (void)need_job("the runtime was asked for");
+  return *the_face;
+}
 
 namespace {
+
+// Another task's pause may come first. The task may go on in another process each time: nothing of one is kept.
+template <class Ask>
+void pause_run(Ask ask, void* result, std::uint32_t bytes) {
+  for (;;) {
+    job::pause_asked asked{};
+    {
+      const tasks::indoors now;
+      asked = ask(need_job());
+    }
+    if (asked.is_own) return tobi_future_join(asked.ends, result, bytes);
+    tobi_future_join(asked.ends, nullptr, 0);
+  }
+}
 
 pool::collection& part(void* of) noexcept { return *static_cast<pool::collection*>(of); }
 
@@ -190,12 +211,19 @@ void tobi_collection_counted(const void* collection, collection_statistics* coun
 std::uint32_t tobi_collection_number(const void* collection) {
   return static_cast<std::uint32_t>(static_cast<const pool::collection*>(collection)->number());
 }
-future_name tobi_collection_in_run(std::uint32_t number, int restores) {
+void tobi_collection_in_run(std::uint32_t number, int restores) {
+  pause_run([=](job::job& here) { return here.ask_to_process(number, restores != 0); }, nullptr, 0);
+}
+int tobi_in_task() noexcept {
   const tasks::indoors now;
-  return need_job().ask_for_pause({number, restores != 0});
+  return the_job != nullptr && sched::this_worker().inside_task() ? 1 : 0;
 }
 
 }  // extern "C"
+
+void call_everywhere(const root& what, void* result) {
+  pause_run([&what](job::job& here) { return here.ask_to_call(what); }, result, what.result_bytes);
+}
 }  // namespace detail
 
 }  // namespace tobi

@@ -39,9 +39,17 @@ void add_counted(void* into, const void* from) {
 void job::enter(call which) {
   if (sched::this_worker().inside_task()) {
     const std::string name(name_of(which));
-    base::fatal(which == call::run   ? name + " was called inside a task; a program has one root at a time."
-                : which == call::end ? name + " was called inside a task (by exit?); end tasks by returning."
-                                     : name + " was called inside a task; it is for all ranks, outside of tobi::run.",
+    base::fatal(which == call::run ? name + " was called inside a task; a program has one root at a time."
+                : which == call::end
+                    ? name + " was called inside a task (by exit?); end tasks by returning."
+                    : name +
+                          " was called inside a task; it is for all ranks, outside of tobi::run. In a task "
+                          "tobi::on_all_workers has all ranks call it.",
+                base::exit_usage);
+  }
+  if (collections_ != nullptr && collections_->processing()) {
+    base::fatal(std::string(name_of(which)) +
+                    " was called inside a task of a collection; it is for all ranks, outside of process().",
                 base::exit_usage);
   }
   if (which != call::end && !segment_.has_file()) {

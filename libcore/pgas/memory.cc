@@ -262,10 +262,6 @@ void memory::refuse_different(const gathered_words& mine) {
 
 void* memory::allocate_all(std::size_t bytes, std::size_t chunk_asked) {
   if (!used) first_use();
-  if (parts_.inside_task()) {
-    base::fatal("an allocation by all workers was asked for inside a task; make it before tobi::run.",
-                base::exit_usage);
-  }
   homes& where = *parts_.caching.where;
   // Before anything is rounded up: sizes near the largest number would wrap.
   const auto no_addresses = [&where, bytes] {
@@ -306,10 +302,6 @@ void* memory::allocate_all(std::size_t bytes, std::size_t chunk_asked) {
 
 void memory::free_all(void* at) {
   if (at == nullptr) return;
-  if (parts_.inside_task()) {
-    base::fatal("what all workers allocated together was freed inside a task; free it after tobi::run.",
-                base::exit_usage);
-  }
   homes& where = *parts_.caching.where;
   const std::uint64_t begin = offset_of(at);
   const allocation* known = parts_.caching.addresses->holds(at) ? where.starting_at(begin) : nullptr;

@@ -70,7 +70,6 @@ struct memory_parts {
   std::function<std::vector<gathered_words>()> everybody;
   /// Puts HOME into this rank's table for others to get.
   std::function<void(std::uint32_t slot, std::uint64_t home)> keep_home;
-  std::function<bool()> inside_task;
   std::function<std::size_t()> map_limit;  // how many mappings may be made; asked at the first use
   std::string unusable;                    // why there is no global memory in this job; "": there is
 };

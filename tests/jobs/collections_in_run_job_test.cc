@@ -95,6 +95,31 @@ int process_under_exceptions(tobi::runtime& rt, tally* counts) {
   return 0;
 }
 
+// Two tasks ask at the same time. The second one has its turn when the first one has had it.
+int process_for_two_tasks(tobi::runtime& rt, tally* counts) {
+  here mine{counts, rt.rank(), 100};
+  collection some(work_on, mine, with());
+  collection others(work_on, mine, with());
+  constexpr std::uint32_t all = 100;
+  if (rt.rank() == 0) some.add({0, all - 1});
+  if (rt.rank() == rt.size() - 1) others.add({0, all - 1});
+  for (std::uint32_t run = 1; run < 5; ++run) {
+    const long sum = tobi::run([some = some.handle(), others = others.handle()] {
+      auto other = tobi::spawn([=] {
+        others.process();
+        others.restore();
+        return fib(5);
+      });
+      some.process();
+      some.restore();
+      return other.join() + fib(6);
+    });
+    CHECK(sum == 13);
+    CHECK(all_are(*counts, all, 2 * run));
+  }
+  return 0;
+}
+TEST_P(collections_in_a_run, are_processed_for_two_tasks) { expect_zero(process_for_two_tasks); }
 TEST_P(collections_in_a_run, are_processed_under_exceptions) { expect_zero(process_under_exceptions); }
 
 TEST_P(collections_in_a_run, are_processed_by_a_task_of_a_run) { expect_zero(process_in_a_run); }
@@ -102,7 +127,7 @@ TEST_P(collections_in_a_run, are_processed_by_a_task_of_a_run) { expect_zero(pro
 class in_a_run : public testing::TestWithParam<fabric_settings> {};
 TEST_P(in_a_run, any_scheduler_whose_tasks_can_wait_pauses) {
   by_now = tobi::steal_by::automatic;
-  for (const auto& processes : {process_in_a_run, process_under_exceptions}) {
+  for (const auto& processes : {process_in_a_run, process_for_two_tasks, process_under_exceptions}) {
     tally* counts = shared_tally();
     ASSERT_NE(counts, nullptr);
     const outcome o = in_job(
@@ -191,18 +216,8 @@ void expect_refused(const char* sentence, Body body) {
   tallied::expect_refused<here>(sentence, body);
 }
 
-TEST(a_collection, is_asked_for_by_one_task_at_a_time) {
-  expect_refused("tobi::collection_handle::process was called by two tasks at once", [](tobi::runtime&, here& mine) {
-    collection tasks(nothing, mine);
-    tobi::run([handle = tasks.handle()] {
-      auto other = tobi::spawn([=] { handle.process(); });
-      handle.process();
-      other.join();
-    });
-  });
-}
 TEST(a_collection, is_asked_for_by_a_task_that_the_root_waits_for) {
-  expect_refused("the root of tobi::run has ended while one of its tasks processes a task collection; join that task.",
+  expect_refused("the root of tobi::run has ended while one of its tasks waits for all workers",
                  [](tobi::runtime&, here& mine) {
                    collection tasks(nothing, mine);
                    tobi::run([handle = tasks.handle()] { (void)tobi::spawn_future([=] { handle.process(); }, 1); });

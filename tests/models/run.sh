@@ -110,6 +110,11 @@ later expect_right announced "$m/announced.pml"
 later expect_wrong announced-before-the-put "$m/announced.pml" 's/:: atomic { first_there\[i\] \&\& second_there\[i\] \&\& !told/:: atomic { !told/;s/:: told\[i\] -> break/:: told[i] \&\& first_there[i] \&\& second_there[i] -> break/'
 later expect_wrong announced-takes-one-alone "$m/announced.pml" 's/atomic { answering\[served\] = 1; served++ }/atomic { answering[served] = 1; served++ }; break/'
 later expect_wrong announced-writes-before-the-reply "$m/announced.pml" 's/asked - answered < SLOTS/asked - answered <= SLOTS/'
+later expect_right pause "$m/pause.pml"
+later expect_wrong pause-awakens-nobody "$m/pause.pml" 's/atomic { ready = ready | waiting\[me\]; waiting\[me\] = 0 }/skip/'
+later expect_wrong pause-taken-by-a-store "$m/pause.pml" 's/:: taken == seen -> taken = epoch/:: true -> taken = epoch/'
+later expect_wrong pause-that-nobody-meets-in "$m/pause.pml" 's/^       barrier();$//'
+later expect_wrong pause-in-the-same-epoch "$m/pause.pml" 's/^       epoch++;$//'
 wait
 for said in "$work"/*.said; do
   cat "$said"

@@ -26,8 +26,10 @@ constexpr distribution block() noexcept { return {}; }
 /// Pieces of CHUNK_BYTES (rounded up to TOBI_BLOCK_SIZE), dealt to the workers in turn.
 constexpr distribution block_cyclic(std::size_t chunk_bytes) noexcept { return {chunk_bytes == 0 ? 1 : chunk_bytes}; }
 
-/// Allocates COUNT elements, distributed as HOW says. Collective, outside of run(): every worker calls it with the same
-/// arguments and gets the same result. Out of memory ends the job.
+/// Allocates COUNT elements, distributed as HOW says. In main it is collective: every worker calls it with the same
+/// arguments and gets the same result. In a task that task alone calls it, and the run pauses as for on_all_workers(),
+/// which may migrate the caller and must not be under a checkout: for sizes that are known in a run only, not for small
+/// pieces. Out of memory ends the job.
 /// @code
 /// const auto a = tobi::allocate_all<int>(1000000, tobi::block_cyclic(1 << 16));
 /// const long sum = tobi::run([=] {
@@ -42,7 +44,8 @@ template <class T>
   return {global_ptr<T>(static_cast<T*>(global_calls::allocate_all(detail::bytes_of<T>(count), how.chunk_bytes))),
           count};
 }
-/// Frees what allocate_all returned. Collective, outside of run(). No worker may hold a checkout of it.
+/// Frees what allocate_all returned. Collective in main, and a pause of the run in a task, as allocate_all(), wherever
+/// it was allocated. No worker may hold a checkout of it.
 template <class T>
 void free_all(global_span<T> what) {
   global_calls::free_all(what.data().raw());

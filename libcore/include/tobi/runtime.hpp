@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "tobi/detail/combining.hpp"
-#include "tobi/detail/fork.hpp"
+#include "tobi/detail/everywhere.hpp"
 #include "tobi/error.hpp"
 #include "tobi/statistics.hpp"
 
@@ -157,26 +157,6 @@ std::vector<T> elements_of(const std::vector<std::byte>& from) {
   return all;
 }
 
-/// A root task, type-erased. `body` runs in a task and writes the result to RESULT.
-struct root {
-  void (*body)(const void* closure, void* result);
-  const void* closure;
-  std::uint32_t closure_bytes;
-  std::uint32_t result_bytes;
-};
-/// The body of the root task F. It makes a copy of F by bytes and uses the copy alone, because the place of the root's
-/// argument is aligned for most types, not for all.
-template <class F, class R>
-void run_root_task(const void* closure, void* result) {
-  own_closure<F> mine(closure);
-  if constexpr (std::is_void_v<R>) {
-    (void)result;
-    mine.function();
-  } else {
-    const R value = mine.function();
-    std::memcpy(result, std::addressof(value), sizeof value);
-  }
-}
 /// Runs ROOT and leaves its result in RESULT on every worker. Throws task_error on every worker if the root threw.
 void run_root(const root& what, void* result);
 
@@ -191,29 +171,8 @@ void run_root(const root& what, void* result);
 /// @endcode
 template <class Function>
 detail::result_of<std::decay_t<Function>> run(Function&& function) {
-  using F = std::decay_t<Function>;
-  using R = detail::result_of<F>;
-  detail::check_closure<F>();
-  detail::check_result<R>();
-  if constexpr (!detail::travels<F> || !detail::result_travels<R>) {
-    __builtin_unreachable();
-  } else {
-    const F& given = function;
-    F closure = given;
-#if __has_builtin(__builtin_clear_padding)
-    // What was in memory between the captures before is not a pointer that the program captures.
-    if constexpr (std::is_trivially_copyable_v<F>) __builtin_clear_padding(std::addressof(closure));
-#endif
-    const detail::root what{&detail::run_root_task<F, R>, std::addressof(closure), sizeof(F),
-                            detail::result_bytes<R>()};
-    if constexpr (std::is_void_v<R>) {
-      detail::run_root(what, nullptr);
-    } else {
-      detail::room_for<R> got;
-      detail::run_root(what, std::addressof(got.value));
-      return got.value;
-    }
-  }
+  const std::decay_t<Function>& given = function;
+  return detail::call_by_bytes(given, &detail::run_root);
 }
 
 template <class T>

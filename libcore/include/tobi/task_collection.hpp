@@ -58,8 +58,8 @@ class collection_handle {
  public:
   /// In a task of tobi::run: all workers process the collection, each as soon as no task of the run is left that it
   /// could execute, and the caller goes on when it is done. The run's other tasks wait meanwhile, where they do not run
-  /// already. Throws task_error as task_collection::process() does. May migrate the caller. One task at a time asks for
-  /// it. Not with TOBI_SCHED=child_rtc, whose tasks cannot be waited for from outside.
+  /// already. Throws task_error as task_collection::process() does. May migrate the caller. Tasks that
+  /// ask at the same time get their turns one after the other. Not with TOBI_SCHED=child_rtc, whose tasks cannot be waited for from outside.
   void process() const { ask(0); }
   /// The same, of task_collection::restore().
   void restore() const { ask(1); }
@@ -69,9 +69,7 @@ class collection_handle {
   friend class task_collection;
 #ifndef TOBI_ELIDE
   explicit collection_handle(const void* part) noexcept : number_(detail::tobi_collection_number(part)) {}
-  void ask(int restores) const {
-    detail::tobi_future_join(detail::tobi_collection_in_run(number_, restores), nullptr, 0);
-  }
+  void ask(int restores) const { detail::tobi_collection_in_run(number_, restores); }
   std::uint32_t number_;
 #else
   // There are no tasks to wait for.

@@ -22,6 +22,7 @@
 #include "tobi/global_vector.hpp"
 #include "tobi/mapped_file.hpp"
 #include "tobi/migratable.hpp"
+#include "tobi/on_all_workers.hpp"
 #include "tobi/parallel.hpp"
 #include "tobi/per_worker.hpp"
 #include "tobi/phase.hpp"

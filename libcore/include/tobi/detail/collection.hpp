@@ -101,9 +101,9 @@ void tobi_collection_clear(void* collection);
 void tobi_collection_counted(const void* collection, collection_statistics* counts);
 std::uint32_t tobi_collection_number(const void* collection);
 #ifndef TOBI_ELIDE
-/// In a task: all workers process the collection of that number, or restore it, when they have nothing else to run.
-/// Returns a future for one join, which then ends, with the exception of process() if it has one.
-future_name tobi_collection_in_run(std::uint32_t number, int restores);
+/// In a task: all workers process the collection of that number, or restore it, when they have nothing else to run. May
+/// migrate the caller. Throws task_error.
+void tobi_collection_in_run(std::uint32_t number, int restores);
 #endif
 }
 

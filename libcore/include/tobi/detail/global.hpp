@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tobi/detail/everywhere.hpp"
 #include "tobi/detail/standard.hpp"
 
 namespace tobi::detail {
@@ -105,9 +106,11 @@ inline void checkin(const void* at, std::size_t bytes, std::uint32_t how) { deta
 inline void* allocate(std::size_t bytes) { return detail::tobi_global_allocate(bytes); }
 inline void free(void* at, std::size_t bytes) { detail::tobi_global_free(at, bytes); }
 inline void* allocate_all(std::size_t bytes, std::size_t chunk) {
-  return detail::tobi_global_allocate_all(bytes, chunk);
+  return detail::by_all_workers([=] { return detail::tobi_global_allocate_all(bytes, chunk); });
 }
-inline void free_all(void* at) { detail::tobi_global_free_all(at); }
+inline void free_all(void* at) {
+  detail::by_all_workers([=] { detail::tobi_global_free_all(at); });
+}
 inline std::size_t chunk_bytes() { return detail::tobi_global_chunk_bytes(); }
 inline detail::home_layout layout(const void* at, std::size_t bytes) { return detail::tobi_global_layout(at, bytes); }
 }  // namespace global_calls

@@ -21,6 +21,10 @@ std::string_view name_of(call which) noexcept {
       return "tobi::allocate_all";
     case call::free_all:
       return "tobi::free_all";
+    case call::set_read_only:
+      return "tobi::set_read_only";
+    case call::set_writable:
+      return "tobi::set_writable";
     case call::make_collection:
       return "the constructor of tobi::task_collection";
     case call::process:

@@ -19,6 +19,8 @@ enum class call : std::uint8_t {
   reset_stats,
   allocate_all,
   free_all,
+  set_read_only,
+  set_writable,
   make_collection,
   process,
   rebalance,

@@ -101,7 +101,7 @@ void global::start(const alloc::segment& memory, alloc::heap& heap, net::fabric&
   parts.note_sites = settings_.stats || traced;
   parts.watch = settings_.debug_global;
   parts.must_poll = tasks::poller::must_poll(caps);
-  parts.agree = [this](const pgas::extremes& mine, bool frees) { return agree(mine, frees); };
+  parts.agree = [this](const pgas::extremes& mine, pgas::collective which) { return agree(mine, which); };
   parts.everybody = [this] { return everybody(); };
   parts.keep_home = [this](std::uint32_t slot, std::uint64_t home) { keep_home(slot, home); };
   parts.unusable = std::move(unusable);
@@ -121,9 +121,25 @@ home_place place_of_home(std::uint32_t slot) noexcept {
 }
 }  // namespace
 
-pgas::extremes global::agree(const pgas::extremes& mine, bool frees) {
+namespace {
+call call_of(pgas::collective which) noexcept {
+  switch (which) {
+    case pgas::collective::allocate:
+      return call::allocate_all;
+    case pgas::collective::free:
+      return call::free_all;
+    case pgas::collective::set_read_only:
+      return call::set_read_only;
+    case pgas::collective::set_writable:
+      break;
+  }
+  return call::set_writable;
+}
+}  // namespace
+
+pgas::extremes global::agree(const pgas::extremes& mine, pgas::collective which) {
   static_assert(sizeof mine <= combined_max && std::is_trivially_copyable_v<pgas::extremes>);
-  enter_(frees ? call::free_all : call::allocate_all);
+  enter_(call_of(which));
   words_->gathered = mine.least;
   pgas::extremes all = mine;
   together_->combine(&all, sizeof all, [](void* into, const void* from) {

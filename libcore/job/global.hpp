@@ -47,14 +47,15 @@ class global {
 
   /// Where the view is, for the others to compare; null: nowhere.
   [[nodiscard]] std::byte* base() const noexcept { return view_.base(); }
-  /// TOGETHER: the job's. TRACED: the job is. ENTER: the program has called it here. UNUSABLE: why there is none, or "".
+  /// TOGETHER: the job's. TRACED: the job is. ENTER: the program has called it here. UNUSABLE: why there is none, or
+  /// "".
   void start(const alloc::segment& memory, alloc::heap& heap, net::fabric& net, global_words& words,
              std::uint64_t objects_from, deque::steal_window& window, assembly& together, bool traced,
              std::function<void(call)> enter, std::string unusable);
   [[nodiscard]] pgas::memory* memory() noexcept { return memory_.get(); }
 
  private:
-  pgas::extremes agree(const pgas::extremes& mine, bool frees);
+  pgas::extremes agree(const pgas::extremes& mine, pgas::collective which);
   std::vector<pgas::gathered_words> everybody();
   void keep_home(std::uint32_t slot, std::uint64_t home);
   std::uint64_t home_of(int rank, std::uint32_t slot);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run that pauses, because one of its tasks wants something that all workers do together, outside of tasks: to process
-// a task collection, or to call a function. Then they go on with the run.
+// A run that pauses, because one of its tasks wants something that all workers do together, outside of tasks: to
+// process a task collection, or to call a function. Then they go on with the run.
 //
 // A pause is told as the end of a run is (assembly.hpp): a notice whose result is no object but says what to do. Each
 // worker sees it when it has no task to run, and leaves its scheduler's loop. What waits stays where it is: awakened
@@ -8,10 +8,10 @@
 // run has an epoch of its own, so nobody takes the notice of one part for that of another: the collective calls of the
 // pause lie between them.
 //
-// An epoch ends once: a pause, and the end of a run that may pause, take it by a compare-and-swap at rank 0. A task that
-// comes second waits for the end of the pause, and asks again, in the next epoch: its worker is told of the pause too,
-// and awakens it. The end of the run cannot come second, nor can a task come behind it, in a program that joins its
-// tasks. Such mistakes are told of, except in the first run of a job that pauses, where they may hang.
+// An epoch ends once: a pause, and the end of a run that may pause, take it by a compare-and-swap at rank 0. A task
+// that comes second waits for the end of the pause, and asks again, in the next epoch: its worker is told of the pause
+// too, and awakens it. The end of the run cannot come second, nor can a task come behind it, in a program that joins
+// its tasks. Such mistakes are told of, except in the first run of a job that pauses, where they may hang.
 // tests/models/pause.pml checks all of it.
 #pragma once
 

@@ -168,6 +168,7 @@ void cache::settle_in(std::uint32_t id, std::uint64_t block, const home_run& run
   s.home = run.home + into;
   s.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(block_, run.bytes - into));
   s.generation = generation_;
+  s.constant = run.constant;
   table_[block] = id;
 }
 
@@ -223,6 +224,17 @@ const char* cache::wrong_with(std::uint64_t offset, std::size_t bytes) const {
     return " names memory that was freed, or never allocated.";
   }
   return nullptr;
+}
+
+void cache::refuse_writing(std::uintptr_t at, std::size_t bytes, access how) const {
+  base::fatal("a checkout of " + described(at, bytes, how) +
+              " is of an array that tobi::set_read_only was given; call tobi::set_writable before it is written.");
+}
+
+// What is valid in a slot that an acquire has passed since: what this worker has written, or all of what nobody writes.
+void cache::begin_generation(slot& s) {
+  if (!s.constant) s.valid = s.dirty;
+  s.generation = generation_;
 }
 
 void cache::check_size(std::uint64_t offset, std::size_t bytes) const {
@@ -288,10 +300,10 @@ void cache::checkout_slowly(std::uintptr_t at, std::size_t bytes, access how, bo
     } else {
       cache_lru_.touch(id);
       if ((s.state & storing) != 0) settle();
+      if (s.constant && how != access::read) refuse_writing(at, bytes, how);
       if (s.generation != generation_) {
-        if ((s.state & fetching) != 0) land(s.rank);  // old bytes
-        s.valid = s.dirty;
-        s.generation = generation_;
+        if (!s.constant && (s.state & fetching) != 0) land(s.rank);  // old bytes
+        begin_generation(s);
       }
       const std::uint64_t begin = std::max(b << shift_, offset) & mask_;
       const std::uint64_t end = std::min(offset + bytes - (b << shift_), block_);
@@ -390,9 +402,8 @@ std::uint32_t cache::slot_ahead(std::uint64_t block, std::uint64_t at) {
   slot& s = slots_[id];
   if ((s.state & is_cache) == 0 || (s.state & storing) != 0) return nowhere;
   if (s.generation != generation_) {
-    if (s.references != 0 || (s.state & fetching) != 0) return nowhere;
-    s.valid = s.dirty;
-    s.generation = generation_;
+    if (!s.constant && (s.references != 0 || (s.state & fetching) != 0)) return nowhere;
+    begin_generation(s);
   }
   return id;
 }
@@ -490,6 +501,7 @@ void cache::checkin_slowly(std::uintptr_t at, std::size_t bytes, access how) {
     slot& s = slots_[id];
     --s.references;
     if ((s.state & is_cache) == 0) continue;
+    if (s.constant && how != access::read) refuse_writing(at, bytes, how);
     const std::uint64_t begin = std::max(b << shift_, offset) & mask_;
     const std::uint64_t end = std::min(offset + bytes - (b << shift_), block_);
     const interval touched{static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
@@ -536,6 +548,14 @@ void cache::forget(std::uint64_t offset, std::uint64_t bytes, bool gone) {
   }
   if (gone) parts_.addresses->unmap(reinterpret_cast<std::byte*>(base_ + offset), bytes);
   base::expect_valid(*this);
+}
+
+void cache::set_constant(std::uint64_t offset, std::uint64_t bytes, bool constant) {
+  forget(offset, bytes, false);  // it may be of any generation
+  const std::uint64_t last = (offset + bytes - 1) >> shift_;
+  for (std::uint64_t b = offset >> shift_; b <= last; ++b) {
+    if (table_[b] >= first_slot) slots_[table_[b]].constant = constant;
+  }
 }
 
 void cache::send_home(std::uint64_t offset, std::uint64_t bytes) {

@@ -8,7 +8,8 @@
 //   C3  The dirty bytes of a cache block are among its valid ones, and never fetched over. A slot with dirty bytes is
 //       in the list of them, once.
 //   C4  Valid bytes count only in the generation in which they were found valid: an acquire begins a new one, in
-//       constant time, and a block that is met again keeps its dirty bytes alone.
+//       constant time, and a block that is met again keeps its dirty bytes alone. One of an array that nobody writes
+//       (set_constant) keeps all: they were fetched behind the last write.
 //   C5  What is under way (a fetch, or a write-through) is marked on the block, whose next use waits for it. So does
 //       one in a later generation, before it fetches anew: old bytes never land on new ones.
 //
@@ -141,9 +142,16 @@ class cache {
   /// the addresses too.
   void forget(std::uint64_t offset, std::uint64_t bytes, bool gone);
 
+  /// Nobody writes the memory [OFFSET, OFFSET + BYTES) of the view from now on, or it is written again. All workers
+  /// have released, and nothing of it is held.
+  void set_constant(std::uint64_t offset, std::uint64_t bytes, bool constant);
+
   /// [OFFSET, OFFSET + BYTES) of the view is about to be changed at its homes: what is dirty of it goes there, complete
   /// when this returns, and nothing of it is valid any more. No checkout of it is held.
   void send_home(std::uint64_t offset, std::uint64_t bytes);
+
+  /// The sentence for a checkout of what nobody may write.
+  [[noreturn]] void refuse_writing(std::uintptr_t at, std::size_t bytes, access how) const;
 
   [[nodiscard]] const held_checkouts& held() const noexcept { return held_; }
   [[nodiscard]] cache_counts& counts() noexcept { return counts_; }
@@ -178,6 +186,7 @@ class cache {
     std::uint32_t bytes = 0;  // of the block that exist at its home
     int rank = -1;
     std::uint8_t state = 0;
+    bool constant = false;  // nobody writes it at its home: it stays valid
     interval coming{0, 0};  // while it is fetching: around the bytes that are on their way
     interval_set valid;
     interval_set dirty;
@@ -193,6 +202,7 @@ class cache {
   void checkout_slowly(std::uintptr_t at, std::size_t bytes, access how, bool wait);
   void checkin_slowly(std::uintptr_t at, std::size_t bytes, access how);
   [[noreturn]] void unmatched(std::uintptr_t at, std::size_t bytes, access how) const;
+  void begin_generation(slot& s);
   void check_size(std::uint64_t offset, std::size_t bytes) const;
   void make_slots();
   [[nodiscard]] const char* wrong_with(std::uint64_t offset, std::size_t bytes) const;

@@ -84,6 +84,10 @@ void tobi_global_free_all(void* at) {
   const tasks::indoors now;
   here().free_all(at);
 }
+void tobi_global_set_constant(void* at, int constant) {
+  const tasks::indoors now;
+  here().set_constant(at, constant != 0);
+}
 home_layout tobi_global_layout(const void* at, std::size_t bytes) {
   const tasks::indoors now;
   return here().layout_of(address(at), bytes);

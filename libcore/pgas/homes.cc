@@ -39,8 +39,12 @@ home_run homes::find(std::uint64_t at) const noexcept {
   const std::uint64_t number = (at - a.begin) / a.chunk;
   const std::uint64_t rank = number % size_;
   const std::uint64_t begin = a.begin + number * a.chunk;
-  return {static_cast<int>(rank), begin, std::min(a.chunk, a.begin + a.bytes - begin),
-          home_of(a, static_cast<int>(rank)) + number / size_ * a.chunk, (a.bytes + a.chunk - 1) / a.chunk <= size_};
+  return {static_cast<int>(rank),
+          begin,
+          std::min(a.chunk, a.begin + a.bytes - begin),
+          home_of(a, static_cast<int>(rank)) + number / size_ * a.chunk,
+          (a.bytes + a.chunk - 1) / a.chunk <= size_,
+          a.constant};
 }
 
 std::uint64_t homes::home_of(const allocation& a, int rank) const {

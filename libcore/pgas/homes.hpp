@@ -25,6 +25,7 @@ struct home_run {
   std::uint64_t bytes = 0;
   std::uint64_t home = 0;  // offset in the region of `rank` of the byte at `begin`
   bool few = false;        // so few and large that each may stay mapped
+  bool constant = false;   // nobody writes it now
 };
 
 /// Its parts lie at one offset in all regions, or each at its own: then a worker that needs that of a rank asks for it,
@@ -38,6 +39,7 @@ struct allocation {
   std::uint64_t home = 0;   // offset in the region of every rank, or by_rank
   std::uint32_t slot = 0;   // of each rank's table of its own offsets; nobody else has it meanwhile
   std::uint64_t own = 0;    // offset in this rank's region
+  bool constant = false;    // nobody writes it now
   mutable std::unordered_map<int, std::uint64_t> known{};  // of others, where it is by_rank
 };
 
@@ -71,6 +73,8 @@ class homes {
   void add(allocation a);
   /// The allocation that begins at AT, or null.
   [[nodiscard]] const allocation* starting_at(std::uint64_t at) const noexcept;
+  /// Of the allocation that begins at AT.
+  void set_constant(std::uint64_t at, bool constant) { collective_.at(at).constant = constant; }
   void remove(std::uint64_t at) { collective_.erase(at); }
   [[nodiscard]] std::uint64_t collective_bytes() const noexcept { return view_bytes_ - heaps_bytes_; }
 

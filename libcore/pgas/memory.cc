@@ -71,7 +71,9 @@ void memory::checkout_watched(std::uintptr_t at, std::size_t bytes, access how, 
   tobi_hot.doorbell = &held_rings;
   sites_.at(place);
   cache_.checkout(at, bytes, how, wait);
-  if (watch_ != nullptr && bytes != 0) watch_->begins({at, bytes, how}, place);
+  if (watch_ == nullptr || bytes == 0) return;
+  check_writable(at, bytes, how);
+  watch_->begins({at, bytes, how}, place);
 }
 
 void memory::prefetch(std::uintptr_t at, std::size_t bytes, const void* place) {
@@ -282,7 +284,7 @@ void* memory::allocate_all(std::size_t bytes, std::size_t chunk_asked) {
   const gathered_words asks{++collectives_, bytes, chunk};
   const extremes all = parts_.agree({asks, asks, share != 0 ? home : nobody, share != 0 ? home : 0,
                                      mine == nullptr ? static_cast<std::uint64_t>(parts_.caching.rank) : nobody},
-                                    false);
+                                    collective::allocate);
   if (all.least != all.most) refuse_different(asks);
   if (all.first_full != nobody) {
     base::fatal("out of global memory: the heap of rank " + std::to_string(all.first_full) +
@@ -300,28 +302,59 @@ void* memory::allocate_all(std::size_t bytes, std::size_t chunk_asked) {
   return at;
 }
 
+const allocation& memory::made_together(void* at, const char* call) const {
+  const allocation* const known =
+      parts_.caching.addresses->holds(at) ? parts_.caching.where->starting_at(offset_of(at)) : nullptr;
+  if (known != nullptr) return *known;
+  base::fatal(std::string(call) +
+              " was called with an address that all workers have not allocated together, or have freed before; pass "
+              "what tobi::allocate_all returned, and to tobi::free_all once.");
+}
+
+// A barrier, behind which what all have written is at home.
+void memory::meet_about(std::uint64_t begin, collective which, const char* call) {
+  release();
+  const gathered_words mine{++collectives_, begin, 0};
+  const extremes all = parts_.agree({mine, mine, 0, 0, ~std::uint64_t{0}}, which);
+  if (all.least == all.most) return;
+  base::fatal("the workers call " + std::string(call) +
+                  " with different arrays; make the same calls with the same arguments on all.",
+              base::exit_usage);
+}
+
 void memory::free_all(void* at) {
   if (at == nullptr) return;
-  homes& where = *parts_.caching.where;
-  const std::uint64_t begin = offset_of(at);
-  const allocation* known = parts_.caching.addresses->holds(at) ? where.starting_at(begin) : nullptr;
-  if (known == nullptr) {
-    base::fatal(
-        "tobi::free_all was called with an address that all workers have not allocated together, or have freed before; "
-        "pass what tobi::allocate_all returned, once.");
-  }
-  release();
-  const gathered_words frees{++collectives_, begin, 0};
-  (void)parts_.agree({frees, frees, 0, 0, ~std::uint64_t{0}}, true);  // nobody uses it any more
+  constexpr const char* call = "tobi::free_all";
+  const allocation& known = made_together(at, call);
+  const std::uint64_t begin = known.begin;
+  meet_about(begin, collective::free, call);  // nobody uses it any more
   {
     const entered now(*this, global_phase::checkin);
-    cache_.forget(begin, known->bytes, true);
+    cache_.forget(begin, known.bytes, true);
   }
-  if (where.share_of(parts_.caching.rank, known->bytes, known->chunk) != 0) {
-    parts_.give_back(parts_.caching.own_region + known->own);
+  homes& where = *parts_.caching.where;
+  if (where.share_of(parts_.caching.rank, known.bytes, known.chunk) != 0) {
+    parts_.give_back(parts_.caching.own_region + known.own);
   }
-  slots_[known->slot] = false;
+  slots_[known.slot] = false;
   where.remove(begin);
+}
+
+void memory::set_constant(void* at, bool constant) {
+  if (at == nullptr) return;
+  const char* const call = constant ? "tobi::set_read_only" : "tobi::set_writable";
+  const allocation& known = made_together(at, call);
+  meet_about(known.begin, constant ? collective::set_read_only : collective::set_writable, call);
+  const entered now(*this, global_phase::checkin);
+  parts_.caching.where->set_constant(known.begin, constant);
+  cache_.set_constant(known.begin, known.bytes, constant);
+}
+
+// The cache sees this of blocks of other nodes alone.
+void memory::check_writable(std::uintptr_t at, std::size_t bytes, access how) const {
+  if (how == access::read || bytes == 0) return;
+  const std::uint64_t offset = offset_of(reinterpret_cast<const void*>(at));
+  if (parts_.caching.where->find(offset).constant) cache_.refuse_writing(at, bytes, how);
 }
 
 // --- fences ---------------------------------------------------------------------------------------------

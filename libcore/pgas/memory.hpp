@@ -46,6 +46,9 @@ struct extremes {
   void add(const extremes& other) noexcept;
 };
 
+/// What all workers do together.
+enum class collective : std::uint8_t { allocate, free, set_read_only, set_writable };
+
 struct memory_parts {
   cache_parts caching;
   int size = 1;
@@ -65,7 +68,7 @@ struct memory_parts {
   bool note_sites = false;               // TOBI_STATS, TOBI_TRACE: for which places bytes are fetched
   bool watch = false;                    // TOBI_DEBUG_GLOBAL
   /// Collective: the extremes of what all say. FREES: for free_all, else for allocate_all.
-  std::function<extremes(const extremes&, bool frees)> agree;
+  std::function<extremes(const extremes&, collective which)> agree;
   /// Collective, behind agree(): everybody's words, by rank.
   std::function<std::vector<gathered_words>()> everybody;
   /// Puts HOME into this rank's table for others to get.
@@ -134,6 +137,8 @@ class memory final : public tasks::coherence {
   /// Collective, outside of tasks: chunks of CHUNK bytes dealt to the ranks in turn; 0: one each.
   void* allocate_all(std::size_t bytes, std::size_t chunk);
   void free_all(void* at);
+  /// Collective, outside of tasks: nobody writes what allocate_all returned, or somebody does again.
+  void set_constant(void* at, bool constant);
 
   // --- coherence --------------------------------------------------------------------------------------
   std::uint64_t release_lazily() noexcept override;
@@ -173,6 +178,9 @@ class memory final : public tasks::coherence {
   [[nodiscard]] bool could_be(int rank, std::uint64_t offset, std::size_t bytes);
   void free_at(int rank, std::uint64_t offset, std::size_t bytes);
   void refuse_different(const gathered_words& mine);
+  [[nodiscard]] const allocation& made_together(void* at, const char* call) const;
+  void meet_about(std::uint64_t begin, collective which, const char* call);
+  void check_writable(std::uintptr_t at, std::size_t bytes, access how) const;
   /// Around everything that touches the cache, on slow paths: the time is WHAT's.
   class entered {
    public:

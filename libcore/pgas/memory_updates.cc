@@ -88,6 +88,10 @@ void memory::prepare_update(std::uintptr_t at, std::size_t bytes, std::size_t ea
     if (a - known.begin < known.bytes) continue;
     known = parts_.caching.where->find(a);
     if (known.rank < 0) base::fatal(described(call, at, bytes) + " names memory that was freed, or never allocated.");
+    if (known.constant) {
+      base::fatal(described(call, at, bytes) +
+                  " is of an array that tobi::set_read_only was given; call tobi::set_writable before it is written.");
+    }
   }
   if (at % each != 0) {
     base::fatal(described(call, at, bytes) +

@@ -51,6 +51,31 @@ void free_all(global_span<T> what) {
   global_calls::free_all(what.data().raw());
 }
 
+/// From now on nobody writes the array that allocate_all returned: what a worker has fetched of it stays in its cache,
+/// as far as there is room, and is not fetched again behind each steal and join. For tables that are made once and read
+/// often. Collective in main, and a pause of the run in a task, as allocate_all(). Its bytes are those that were
+/// written before. A checkout for writing, or an update, that names a part of another node ends the job;
+/// TOBI_DEBUG_GLOBAL=1 notices those of the same node, too.
+/// @code
+/// const auto table = tobi::allocate_all<long>(1000);
+/// const long sum = tobi::run([=] {
+///   tobi::iota(table, 0L);
+///   tobi::set_read_only(table);
+///   return tobi::parallel_reduce(0, 1000, 0L, [=](int i) { return tobi::load(&table[i]); }, std::plus<>{});
+/// });
+/// tobi::free_all(table);
+/// if (rt.rank() == 0) std::printf("%ld\n", sum);  // prints 499500
+/// @endcode
+template <class T>
+void set_read_only(global_span<T> what) {
+  global_calls::set_constant(what.data().raw(), true);
+}
+/// Ends set_read_only(): the array may be written again. Collective in main, and a pause of the run in a task.
+template <class T>
+void set_writable(global_span<T> what) {
+  global_calls::set_constant(what.data().raw(), false);
+}
+
 /// Allocates COUNT elements in the memory of the worker that runs the caller. Any task may call it, and code outside of
 /// tasks. Does not migrate the caller. Out of memory ends the job. Objects of one size, of at most 256 bytes, that are
 /// allocated one after the other lie next to each other.

@@ -49,7 +49,7 @@ struct everywhere_body {
 /// In main, or in another such FUNCTION: all workers call it with their own FUNCTION, and it is called at once.
 /// @code
 /// const long sum = tobi::run([] {
-///   const int parts = tobi::on_all_workers([](tobi::runtime& rt) { return rt.reduce(10); }) / 10;
+///   const int parts = tobi::on_all_workers([](tobi::runtime& all) { return all.reduce(10); }) / 10;
 ///   return 10L * parts;
 /// });
 /// if (rt.rank() == 0) std::printf("%d\n", sum == 10 * rt.size());  // prints 1

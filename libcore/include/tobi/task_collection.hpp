@@ -58,8 +58,9 @@ class collection_handle {
  public:
   /// In a task of tobi::run: all workers process the collection, each as soon as no task of the run is left that it
   /// could execute, and the caller goes on when it is done. The run's other tasks wait meanwhile, where they do not run
-  /// already. Throws task_error as task_collection::process() does. May migrate the caller. Tasks that
-  /// ask at the same time get their turns one after the other. Not with TOBI_SCHED=child_rtc, whose tasks cannot be waited for from outside.
+  /// already. Throws task_error as task_collection::process() does. May migrate the caller. Tasks that ask at the same
+  /// time get their turns one after the other. Not with TOBI_SCHED=child_rtc, whose tasks cannot be waited for from
+  /// outside.
   void process() const { ask(0); }
   /// The same, of task_collection::restore().
   void restore() const { ask(1); }

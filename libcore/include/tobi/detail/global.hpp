@@ -58,6 +58,7 @@ void tobi_global_free(void* at, std::size_t bytes);
 /// CHUNK 0: a block distribution.
 void* tobi_global_allocate_all(std::size_t bytes, std::size_t chunk);
 void tobi_global_free_all(void* at);
+void tobi_global_set_constant(void* at, int constant);
 /// What a loop over global memory may check out at a time, wherever it lies.
 std::size_t tobi_global_chunk_bytes();
 /// How the range lies, which has at least one byte. Ends the job where it is no global memory.
@@ -86,6 +87,7 @@ inline void* allocate(std::size_t bytes) { return ::operator new(bytes); }
 inline void free(void* at, std::size_t) { ::operator delete(at); }
 inline void* allocate_all(std::size_t bytes, std::size_t) { return ::operator new(bytes); }
 inline void free_all(void* at) { ::operator delete(at); }
+inline void set_constant(void*, bool) noexcept {}
 inline std::size_t chunk_bytes() noexcept { return std::size_t{1} << 16; }
 inline detail::home_layout layout(const void*, std::size_t bytes) noexcept { return {bytes, 0, 0, 1}; }
 }  // namespace global_calls
@@ -110,6 +112,9 @@ inline void* allocate_all(std::size_t bytes, std::size_t chunk) {
 }
 inline void free_all(void* at) {
   detail::by_all_workers([=] { detail::tobi_global_free_all(at); });
+}
+inline void set_constant(void* at, bool constant) {
+  detail::by_all_workers([=] { detail::tobi_global_set_constant(at, constant ? 1 : 0); });
 }
 inline std::size_t chunk_bytes() { return detail::tobi_global_chunk_bytes(); }
 inline detail::home_layout layout(const void* at, std::size_t bytes) { return detail::tobi_global_layout(at, bytes); }

@@ -103,7 +103,7 @@ job::~job() {
   if (trace_ != nullptr || settings_.stats) sites = fetched_at();
   if (trace_ != nullptr) {
     trace_->write({std::string(transport_name()), std::string(sched_name()), std::string(deque_name()), 0, {}, sites},
-                  global_->memory()->counted_ever());
+                  global_->memory()->counted(true));
     trace_.reset();
   }
   if (settings_.stats) {

@@ -93,17 +93,13 @@ void memory::checkin_watched(std::uintptr_t at, std::size_t bytes, access how) {
   serve();
 }
 
-global_statistics memory::counted() noexcept {
+global_statistics memory::counted(bool ever) noexcept {
   const cache_counts& c = cache_.counts();
   global_statistics all{c.checkouts, c.checkouts - c.slow, c.fetched_bytes, c.written_bytes, c.evictions, c.remaps, {}};
   for (std::size_t i = 0; clock_ != nullptr && i < global_phases; ++i) {
     all.time_ns[i] = static_cast<std::uint64_t>(arch::cycles_to_ns(clock_->cycles(i)));
   }
-  return all;
-}
-
-global_statistics memory::counted_ever() noexcept {
-  global_statistics all = counted();
+  if (!ever) return all;
   all.checkouts += before_.checkouts;
   all.hits += before_.checkouts - before_.slow;
   all.fetched_bytes += before_.fetched_bytes;

@@ -160,10 +160,9 @@ class memory final : public tasks::coherence {
   [[nodiscard]] std::size_t chunk_bytes() const noexcept {
     return std::max(parts_.caching.block_bytes, parts_.caching.cache_bytes / 16);
   }
-  [[nodiscard]] global_statistics counted() noexcept;
+  /// EVER: since the job began, whatever was reset.
+  [[nodiscard]] global_statistics counted(bool ever = false) noexcept;
   void reset_counts() noexcept;
-  /// Since the job began, whatever was reset.
-  [[nodiscard]] global_statistics counted_ever() noexcept;
   /// For which places in the program bytes were fetched since; nothing where nobody wants to know.
   [[nodiscard]] const std::vector<trace::call_site>& fetched_at() const noexcept { return sites_.all(); }
   /// Whether ADDRESS is in the global view. Callable in a signal handler.

@@ -20,7 +20,7 @@ namespace {
 long counted = 0;
 
 // What main returns is of no account where the job has ended with an error.
-int broken(int rule) {
+int broken(tobi::runtime& rt, int rule) {
   switch (rule) {
     case 0:
       return tobi::run([] { return fib(6); }) == 8 ? 0 : 1;  // none
@@ -51,7 +51,7 @@ int broken(int rule) {
       tobi::run([] { return tobi::run([] { return 1; }); });
       return 0;
     case 6:
-      tobi::run([] { return tobi::allocate_all<int>(100).size(); });
+      tobi::run([&] { rt.barrier(); });
       return 0;
     case 7:
       tobi::run([] {
@@ -130,5 +130,5 @@ int broken(int rule) {
 
 int main(int argc, char** argv) {
   tobi::runtime rt(argc, argv);
-  return broken(argc > 1 ? std::atoi(argv[1]) : 0);
+  return broken(rt, argc > 1 ? std::atoi(argv[1]) : 0);
 }

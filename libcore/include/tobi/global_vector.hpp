@@ -6,7 +6,7 @@
 // The vector itself is a handle of three words. It is a local of one task, or an element of another vector, where it is
 // accessed through a checkout like every element. Its destructor may run on any worker. It is migratable: a task
 // returns one, or gets one as an argument: spawn(f, std::move(v)). A closure does not capture it by value, and captures
-// span() instead.
+// span() instead. One whose elements are dealt to all workers is a distributed_vector.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header

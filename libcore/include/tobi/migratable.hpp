@@ -22,10 +22,10 @@ namespace tobi {
 /// and what they were copied from is then nothing that needs to be destroyed. So a T holds no address of itself, and
 /// none of memory that one process has for itself. What it owns is global memory, or a number of something.
 ///
-/// A T whose copy constructor and destructor are trivial is migratable. So are global_vector, and pairs, tuples,
-/// arrays, optionals and variants of what is. The arguments of spawn(), what is spawned, and the result may be any
-/// migratable type: a move-only one is moved into the child, and out of it by join(), and is destroyed once, on the
-/// worker where it ends. A program says so of a type of its own:
+/// A T whose copy constructor and destructor are trivial is migratable. So are global_vector, distributed_vector, and
+/// pairs, tuples, arrays, optionals and variants of what is. The arguments of spawn(), what is spawned, and the result
+/// may be any migratable type: a move-only one is moved into the child, and out of it by join(), and is destroyed once,
+/// on the worker where it ends. A program says so of a type of its own:
 /// @code
 /// struct ticket {  // gives its number back where it ends
 ///   tobi::global_ptr<int> returned;

@@ -12,6 +12,7 @@
 #include "tobi/algorithm.hpp"
 #include "tobi/bound.hpp"
 #include "tobi/checkout.hpp"
+#include "tobi/distributed_vector.hpp"
 #include "tobi/error.hpp"
 #include "tobi/finish.hpp"
 #include "tobi/future.hpp"

@@ -100,7 +100,7 @@ describe = $(Q)sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(patsubst $(PREFIX)/%,$${
   libcore/$(1).in | sed "s|@TO_INCLUDE@|$$(realpath -ms --relative-to=$(LIBDIR)/cmake/tobi $(PREFIX)/include)|" >$(DESTDIR)$(LIBDIR)/$(2)/$(1)
 install: all install-manual install-completion
 	$(Q)mkdir -p $(addprefix $(DESTDIR),$(PREFIX)/include $(PREFIX)/bin $(LIBDIR)/pkgconfig $(LIBDIR)/cmake/tobi)
-	$(Q)cp -r libcore/include/tobi $(DESTDIR)$(PREFIX)/include/ && rm -f $(DESTDIR)$(PREFIX)/include/tobi/README.md
+	$(Q)cp -r libcore/include/tobi libcore/include/ityr $(DESTDIR)$(PREFIX)/include/ && rm -f $(addprefix $(DESTDIR)$(PREFIX)/include/,$(addsuffix /README.md,tobi ityr))
 	$(Q)cp -P $(LIB) $(SO) $(addprefix $(OUT)/lib/,$(SONAME) libtobi.so) $(mpi_plugins) $(perf_plugins) $(DESTDIR)$(LIBDIR)/
 	$(call describe,tobi.pc,pkgconfig)
 	$(call describe,tobiConfig.cmake,cmake/tobi)

@@ -113,6 +113,7 @@ void job::make_pause() {
   if (together_->tells(asked.rank())) {
     together_->tell_nodes(asked.rank(), epoch_);
     together_->tell_neighbours(epoch_, asked.word);
+    sched::this_worker().asleep().call_all();
   }
   const pause what = pause::from(asked);
   const bool is_own = asked.rank() == rank();

@@ -88,6 +88,14 @@ void tobi_global_set_constant(void* at, int constant) {
   const tasks::indoors now;
   here().set_constant(at, constant != 0);
 }
+void tobi_global_release() {
+  const tasks::indoors now;
+  if (here().used) here().release();
+}
+void tobi_global_acquire() {
+  const tasks::indoors now;
+  if (here().used) here().acquire(0);
+}
 home_layout tobi_global_layout(const void* at, std::size_t bytes) {
   const tasks::indoors now;
   return here().layout_of(address(at), bytes);

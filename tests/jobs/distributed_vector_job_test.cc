@@ -23,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(
          {"no_cache", 4, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_NODES", "2"}, {"TOBI_CACHE_POLICY", "none"}}}})),
     name_of_way);
 
-constexpr std::size_t sizes[] = {0, 1, 1000, 100'003};
+constexpr std::size_t sizes[] = {0, 1, 1000, 10'007};
 
 /// The sum of what one task or worker reads.
 long sum_of(const distributed_vector<long>& v) {

@@ -41,7 +41,7 @@ holds() {
 }
 lib=lib/$triplet
 holds libtobi0 "$lib/libtobi.so.0" "$lib/libtobi.so.$version"
-holds libtobi-dev include/tobi/tobi.hpp "$lib/libtobi.a" "$lib/libtobi.so" "$lib/pkgconfig/tobi.pc" "$lib/cmake/tobi/tobiConfig.cmake" "$lib/cmake/tobi/tobiConfigVersion.cmake" share/man/man7/tobi.7.gz
+holds libtobi-dev include/tobi/tobi.hpp include/ityr/ityr.hpp "$lib/libtobi.a" "$lib/libtobi.so" "$lib/pkgconfig/tobi.pc" "$lib/cmake/tobi/tobiConfig.cmake" "$lib/cmake/tobi/tobiConfigVersion.cmake" share/man/man7/tobi.7.gz
 holds tobi-tools $(for tool in bench conform info perf report; do echo "bin/tobi-$tool share/man/man1/tobi-$tool.1.gz share/bash-completion/completions/tobi-$tool"; done) \
   share/man/man7/tobi-settings.7.gz share/man/man7/tobi-launch.7.gz
 for mpi in openmpi mpich; do holds tobi-mpi-$mpi "$lib/libtobi-mpi-$mpi.so" "$lib/libtobi-perf-mpi-$mpi.so"; done

@@ -59,6 +59,9 @@ void tobi_global_free(void* at, std::size_t bytes);
 void* tobi_global_allocate_all(std::size_t bytes, std::size_t chunk);
 void tobi_global_free_all(void* at);
 void tobi_global_set_constant(void* at, int constant);
+/// What this worker has written goes home; what it has read is read anew.
+void tobi_global_release();
+void tobi_global_acquire();
 /// What a loop over global memory may check out at a time, wherever it lies.
 std::size_t tobi_global_chunk_bytes();
 /// How the range lies, which has at least one byte. Ends the job where it is no global memory.

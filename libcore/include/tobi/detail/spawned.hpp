@@ -99,7 +99,8 @@ struct bound {
 /// Forks what lies in CLOSURE, all of whose bytes go to the child: also those that an empty optional has not set.
 template <class Task, class F>
 [[gnu::always_inline]] inline Task given_up(room_for<F, false>& closure) {
-  asm("" : "+m"(closure.value));
+  // As bytes, since a closure's members may be const.
+  asm("" : "+m"(*reinterpret_cast<unsigned char(*)[sizeof(F)]>(std::addressof(closure))));
   return Task(closure);
 }
 

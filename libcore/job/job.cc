@@ -397,6 +397,9 @@ void root_task(void* argument) {
     tasks::the_door.step_in();
     failure = sched::this_worker().failures().keep();
   }
+  for (detail::future_name ends{}; !current_job->may_end_root(ends);) {
+    sched::this_worker().futures().join(ends, nullptr, 0);
+  }
   current_job->root_ended(result, bytes, failure,
                           {reinterpret_cast<const std::byte*>(start + 1), start->closure_bytes});
   sched::this_worker().leave_dead();
@@ -413,7 +416,6 @@ void job::root_ended(const void* result, std::uint64_t bytes, std::uint64_t fail
   if (bytes != 0) std::memcpy(kept + 1, result, bytes);
   if (!told.empty()) std::memcpy(reinterpret_cast<std::byte*>(kept + 1) + bytes, told.data(), told.size());
   if (global_->memory()->used) global_->memory()->release();
-  end_epoch_of_root();
   control_->all.notice.result = net_->here(kept).word;
   std::atomic_ref(control_->all.notice.epoch).store(epoch_, std::memory_order_release);
 }
@@ -430,7 +432,7 @@ void job::run(const detail::root& what, void* result) {
                    {static_cast<const std::byte*>(what.closure), what.closure_bytes}, *global_->memory(),
                    settings_.debug_migrate);
     pointers_.keep(reinterpret_cast<const void*>(what.body),
-                   {static_cast<const std::byte*>(what.closure), what.closure_bytes});
+                   {static_cast<const std::byte*>(what.closure), what.all_set ? what.closure_bytes : 0});
   }
   if (!within.another()) run_began_ns_ = arch::now_ns();
   ++epoch_;
@@ -544,6 +546,9 @@ void job::take_result(const detail::root& what, void* result, bool last) {
   if (last) {
     sched::this_worker().end_of_run();
     sched::this_worker().count_run(arch::now_ns() - run_began_ns_);
+  } else {
+    // Tasks of the run around it, which wanted a pause when this root had ended.
+    awaken(std::exchange(waiting_for_pause_, {}));
   }
   if (near.rank() == rank()) {
     objects_->free_local(net_->local(near));

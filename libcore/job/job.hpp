@@ -99,7 +99,9 @@ class job {
   /// Collective.
   [[nodiscard]] std::uint64_t most_of_all(std::uint64_t mine);
 
-  /// On the worker where the root ended: keeps the result and starts to tell everybody.
+  /// On the worker where the root ends. False: the pause that ENDS comes before, and then this is asked again.
+  [[nodiscard]] bool may_end_root(detail::future_name& ends);
+  /// Behind it: keeps the result and starts to tell everybody.
   void root_ended(const void* result, std::uint64_t bytes, std::uint64_t failure, std::span<const std::byte> captures);
 
  private:
@@ -124,7 +126,8 @@ class job {
   void work(const detail::root* what);
   enum class epoch_end : std::uint8_t { own, of_task, of_root };
   [[nodiscard]] epoch_end take_end_of_epoch(bool for_root);
-  void end_epoch_of_root();
+  [[nodiscard]] detail::future_name wait_for_pause();
+  static void awaken(const std::vector<detail::future_name>& waiting);
   void check_may_pause(const char* call) const;
   void check_collection(const pause& what, const char* call) const;
   [[nodiscard]] bool may_pause_now(detail::future_name& ends);
@@ -181,10 +184,11 @@ class job {
   std::uintptr_t* slot_memory_ = nullptr;
   std::size_t slot_bytes_ = 0;
   std::uint64_t epoch_ = 0;
-  int runs_ = 0;                                        // under way: one in the pause of another
-  bool has_paused_ = false;                             // some run of this job
-  detail::future_name waiter_{};                        // of the task here that has asked for a pause
-  std::vector<detail::future_name> waiting_for_pause_;  // of tasks here that want one after that
+  int runs_ = 0;                  // under way: one in the pause of another
+  bool has_paused_ = false;       // some run of this job
+  detail::future_name waiter_{};  // of the task here that has asked for a pause
+  bool told_of_own_stack_ = false;
+  std::vector<detail::future_name> waiting_for_pause_;  // of tasks here that come second, and of roots that end
   std::uint64_t run_began_ns_ = 0;
   arch::core core_;            // of this worker; no os_cpu: none in particular
   int view_elsewhere_ = -1;    // a rank whose global memory is at another place than rank 0's, or nowhere; -1: none

@@ -33,14 +33,16 @@ std::uint64_t job::keep_call(const detail::root& what) {
   return net_->here(kept).offset();
 }
 
-// The frames of tasks lie at the same addresses in every worker, and none of them is there in a pause.
+// The frames of tasks lie at the same addresses in every worker, and none of them is there in a pause. Told once.
 void job::warn_of_own_stack(const detail::root& what) {
+  if (!what.all_set || told_of_own_stack_) return;
   const auto low = reinterpret_cast<std::uintptr_t>(segment_.stack_low());
   const auto high = reinterpret_cast<std::uintptr_t>(segment_.stack_high());
   for (std::size_t i = 0; i + sizeof(std::uintptr_t) <= what.closure_bytes; i += sizeof(std::uintptr_t)) {
     std::uintptr_t word = 0;
     std::memcpy(&word, static_cast<const std::byte*>(what.closure) + i, sizeof word);
     if (word < low || word >= high) continue;
+    told_of_own_stack_ = true;
     base::log(base::log_level::warn, "byte " + std::to_string(i) +
                                          " of what a function captures that all workers call is a pointer to a local "
                                          "of a task, which is not there meanwhile: capture by value.");

@@ -32,14 +32,29 @@ job::epoch_end job::take_end_of_epoch(bool for_root) {
   return seen == taken(epoch_, taken_by::root) ? epoch_end::of_root : epoch_end::of_task;
 }
 
-void job::end_epoch_of_root() {
-  if ((has_paused_ || collections_->any()) && take_end_of_epoch(true) != epoch_end::own) {
+bool job::may_end_root(detail::future_name& ends) {
+  // Where it costs nothing to speak of, always: the first pause of a job may be asked for at this moment.
+  const bool is_near = rank() == 0 || net_->mapped(0) != nullptr;
+  if (!is_near && !has_paused_ && !collections_->any()) return true;
+  if (take_end_of_epoch(true) == epoch_end::own) return true;
+  if (runs_ == 1) {
     base::fatal(
         "the root of tobi::run has ended while one of its tasks waits for all workers (in on_all_workers, "
         "allocate_all, "
         "free_all, or a task collection's process or restore); join that task.",
         base::exit_usage);
   }
+  ends = wait_for_pause();
+  return false;
+}
+
+detail::future_name job::wait_for_pause() {
+  waiting_for_pause_.push_back(sched::this_worker().futures().create(1, true));
+  return waiting_for_pause_.back();
+}
+
+void job::awaken(const std::vector<detail::future_name>& waiting) {
+  for (const detail::future_name& each : waiting) sched::this_worker().futures().set(each, nullptr, 0, false);
 }
 
 void job::check_may_pause(const char* call) const {
@@ -70,15 +85,18 @@ void job::check_collection(const pause& what, const char* call) const {
 
 bool job::may_pause_now(detail::future_name& ends) {
   const epoch_end mine = take_end_of_epoch(false);
-  if (mine == epoch_end::of_root) {
+  if (mine == epoch_end::of_root && runs_ == 1) {
     base::fatal(
         "a task waits for all workers (in on_all_workers, allocate_all, free_all, or a task collection's process or "
         "restore) when the root of tobi::run has ended; join that task.",
         base::exit_usage);
   }
+  if (mine != epoch_end::own) {
+    ends = wait_for_pause();
+    return false;
+  }
   ends = sched::this_worker().futures().create(1, true);
-  if (mine == epoch_end::of_task) waiting_for_pause_.push_back(ends);
-  return mine == epoch_end::own;
+  return true;
 }
 
 pause_asked job::ask_to_process(std::uint32_t number, bool restores) {
@@ -143,7 +161,7 @@ void job::make_pause() {
     if (is_own) futures.fail(waiter, false);
   }
   if (is_own && what.what == pause::kind::call) objects_->free_local(net_->local({rank(), what.of}));
-  for (const detail::future_name& other : others) futures.set(other, nullptr, 0, false);
+  awaken(others);
   together_->enter(call::run);
 }
 

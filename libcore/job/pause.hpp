@@ -10,9 +10,11 @@
 //
 // An epoch ends once: a pause, and the end of a run that may pause, take it by a compare-and-swap at rank 0. A task
 // that comes second waits for the end of the pause, and asks again, in the next epoch: its worker is told of the pause
-// too, and awakens it. The end of the run cannot come second, nor can a task come behind it, in a program that joins
-// its tasks. Such mistakes are told of, except in the first run of a job that pauses, where they may hang.
-// tests/models/pause.pml checks all of it.
+// too, and awakens it. What all workers call in a pause may be tobi::run. Tasks of the run around it may ask while that
+// one's root ends: whichever comes second waits, and a task that comes behind a root is awakened when that run is over.
+// The root of the outermost run cannot come second, nor can a task come behind it, in a program that joins its tasks.
+// Such mistakes are told of, except where that root ends on another node than rank 0's, in the first run of a job that
+// pauses: there they may hang. tests/models/pause.pml checks all of it.
 #pragma once
 
 #include <cstdint>

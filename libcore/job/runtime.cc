@@ -216,7 +216,14 @@ void tobi_collection_in_run(std::uint32_t number, int restores) {
 }
 int tobi_in_task() noexcept {
   const tasks::indoors now;
-  return the_job != nullptr && sched::this_worker().inside_task() ? 1 : 0;
+  if (the_job == nullptr) return 0;
+  if (the_job->task_collections().processing()) {
+    base::fatal(
+        "tobi::on_all_workers (or allocate_all, free_all, set_read_only, set_writable) was called inside a task of a "
+        "collection, where the other workers are not; call it outside of process().",
+        base::exit_usage);
+  }
+  return sched::this_worker().inside_task() ? 1 : 0;
 }
 
 }  // extern "C"

@@ -67,7 +67,7 @@ struct memory_parts {
   bool measure = false;                  // TOBI_STATS: read clocks
   bool note_sites = false;               // TOBI_STATS, TOBI_TRACE: for which places bytes are fetched
   bool watch = false;                    // TOBI_DEBUG_GLOBAL
-  /// Collective: the extremes of what all say. FREES: for free_all, else for allocate_all.
+  /// Collective: the extremes of what all say in WHICH.
   std::function<extremes(const extremes&, collective which)> agree;
   /// Collective, behind agree(): everybody's words, by rank.
   std::function<std::vector<gathered_words>()> everybody;

@@ -222,6 +222,74 @@ TEST_P(all_workers, leave_what_the_run_around_needs) {
   });
 }
 
+// Random trees of tasks, which ask for pauses of each kind at the same time, also while another run is under way in one.
+struct random_tree {
+  int all;  // workers
+
+  static unsigned next(unsigned& state) {
+    state = state * 1664525u + 1013904223u;
+    return state >> 8;
+  }
+  /// Whether what a pause brings is right.
+  [[nodiscard]] bool pause(unsigned which, unsigned size, unsigned thrower) const {
+    switch (which) {
+      case 0:
+        return tobi::on_all_workers([](tobi::runtime& here) { return here.reduce(1); }) == all;
+      case 1: {
+        const auto a = tobi::allocate_all<int>(100 + size, tobi::block_cyclic(1));
+        tobi::fill(a, 3);
+        const bool right = tobi::reduce(a, 0L) == 3 * static_cast<long>(a.size());
+        tobi::free_all(a);
+        return right;
+      }
+      case 2:
+        try {
+          tobi::on_all_workers([thrower, count = all](tobi::runtime& here) {
+            if (here.rank() == static_cast<int>(thrower) % count) throw std::runtime_error("thrown");
+          });
+          return false;
+        } catch (const tobi::task_error&) {
+          return true;
+        }
+      case 3:
+        return tobi::on_all_workers([] {
+                 return tobi::run([] {
+                   auto child = tobi::spawn([] { return 3; });
+                   return tobi::on_all_workers([] { return 4; }) + child.join();
+                 });
+               }) == 7;
+      default:
+        return true;
+    }
+  }
+  /// How many tasks there were whose pause was right.
+  [[nodiscard]] long grow(int depth, unsigned seed) const {
+    unsigned state = seed;
+    const unsigned which = next(state) % 12;
+    const long own = pause(which, next(state) % 5000, next(state) % 1000) ? 1 : 0;
+    if (depth == 0) return own;
+    const unsigned left = next(state), right = next(state), later = next(state);
+    const random_tree self = *this;
+    auto child = tobi::spawn([=] { return self.grow(depth - 1, left); });
+    const auto other = tobi::spawn_future([=] { return self.grow(depth / 2, later); }, 1);
+    const long mine = self.grow(depth - 1, right);
+    const long others = other.join();
+    return own + mine + others + child.join();
+  }
+  /// How many tasks there are.
+  [[nodiscard]] static long size(int depth) { return depth == 0 ? 1 : 1 + 2 * size(depth - 1) + size(depth / 2); }
+};
+TEST_P(all_workers, come_to_each_pause_of_a_random_tree) {
+  expect_zero([](tobi::runtime& rt) {
+    const random_tree tree{rt.size()};
+    for (unsigned seed = 0; seed < 6; ++seed) {
+      const long right = tobi::run([=] { return tree.grow(4, 77 * seed + 5); });
+      CHECK(right == random_tree::size(4));
+    }
+    return 0;
+  });
+}
+
 // --- mistakes ----------------------------------------------------------------------------------------------
 
 TEST(all_workers_mistakes, no_checkout_is_held) {
@@ -251,6 +319,16 @@ TEST(all_workers_mistakes, a_local_of_the_task_is_not_there) {
               return 1;
             });
 }
+TEST(all_workers_mistakes, a_task_of_a_collection_is_alone) {
+  ends_with("was called inside a task of a collection, where the other workers are not", 2, {}, [](tobi::runtime&) {
+    int nothing = 0;
+    using collection = tobi::task_collection<int, int>;
+    collection tasks([](const int&, const collection::context&) { tobi::on_all_workers([] {}); }, nothing);
+    tasks.add(1);
+    tasks.process();
+    return 0;
+  });
+}
 TEST(all_workers_mistakes, one_that_throws_leaves_nobody_waiting) {
   for (const int thrower : {0, 1}) {
     ends_with("while rank", 2, {}, [=](tobi::runtime&) {
@@ -266,7 +344,6 @@ TEST(all_workers_mistakes, one_that_throws_leaves_nobody_waiting) {
 }
 TEST(all_workers_mistakes, a_task_that_asks_is_waited_for) {
   ends_with("the root of tobi::run has ended", 2, {}, [](tobi::runtime&) {
-    tobi::run([] { tobi::on_all_workers([] {}); });  // from now on it is looked at
     tobi::run([] { (void)tobi::spawn_future([] { tobi::on_all_workers([] {}); }, 1); });
     return 0;
   });

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# lane: computes, 15 s
+# lane: computes, 32 s
 # The headers warn of nothing in right programs, whatever is optimized. Those that a compiler finds in its last passes
 # come and go with the types, so the programs are of words, of less, of more, and of nothing. A user sees no warning of
 # the headers, whichever warnings are asked for and whatever the program's globals are called, and sees all of those of
@@ -24,6 +24,14 @@ for compiler in "${compilers[@]}"; do
   done
   warns "$compiler" "$elided -DTOBI_ELIDE"; verdict $? "$compiler $elided, elided: no warning"
 done
+
+# The tests are compiled by one compiler. Programs written for Itoyori are to be right for the other one, too.
+if command -v clang++ >/dev/null; then
+  for program in tests/jobs/ityr_*_job_test.cc; do
+    clang++ -std=c++20 -fsyntax-only -Wall -Wextra -Wshadow -Werror -DTOBI_HEADER_WARNINGS -I. -I"$headers" "$program" >"$out" 2>&1
+    verdict $? "clang++: no warning in $program"
+  done
+fi
 
 # --- what a user sees ---
 # Each word of the headers that can be a global's name is one: what the language, the standard headers and the library have is not.

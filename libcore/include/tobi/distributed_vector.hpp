@@ -28,6 +28,7 @@ namespace tobi {
 inline namespace elided {
 #endif
 
+/// What distributed_vector is made of: not for users.
 namespace pieces {
 #ifdef TOBI_ELIDE
 template <class F>
@@ -175,11 +176,9 @@ class distributed_vector {
   }
   void reset() noexcept {
     if (all_.empty()) return;
-    pieces::by_all([all = all_, size = size_] {
-      if constexpr (!ends_by_itself) {
-        pieces::all_meet();
-        end_own(all.first(size));
-      }
+    pieces::by_all([all = all_, elements = span()] {
+      if constexpr (!ends_by_itself) pieces::all_meet();
+      end_own(elements);
       free_all(all);
     });
     all_ = {};

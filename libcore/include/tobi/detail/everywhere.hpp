@@ -21,6 +21,7 @@ struct root {
   const void* closure;
   std::uint32_t closure_bytes;
   std::uint32_t result_bytes;
+  bool all_set;  // each byte of the closure is of a capture, or was set: a word that looks like a pointer is one
 };
 /// The body for F. It makes a copy of F by bytes and uses the copy alone, because the place of the closure is aligned
 /// for most types, not for all.
@@ -48,9 +49,12 @@ result_of<F> call_by_bytes(const F& given, void (*call)(const root& what, void* 
     F closure = given;
 #if __has_builtin(__builtin_clear_padding)
     // What was in memory between the captures before is not a pointer that the program captures.
-    if constexpr (std::is_trivially_copyable_v<F>) __builtin_clear_padding(std::addressof(closure));
+    constexpr bool all_set = true;
+    __builtin_clear_padding(__builtin_addressof(closure));  // of any type, since the compiler sees the whole object
+#else
+    constexpr bool all_set = std::has_unique_object_representations_v<F>;
 #endif
-    const root what{&run_root_task<F, R>, std::addressof(closure), sizeof(F), result_bytes<R>()};
+    const root what{&run_root_task<F, R>, std::addressof(closure), sizeof(F), result_bytes<R>(), all_set};
     if constexpr (std::is_void_v<R>) {
       call(what, nullptr);
     } else {
@@ -62,7 +66,8 @@ result_of<F> call_by_bytes(const F& given, void (*call)(const root& what, void* 
 }
 
 extern "C" {
-/// Whether the caller is a task, and not main, nor a function that all workers call.
+/// Whether the caller is a task, and not main, nor a function that all workers call. Ends the job inside a task of a
+/// collection, which is neither.
 int tobi_in_task() noexcept;
 }
 /// In a task: all workers call WHAT, outside of tasks; RESULT is rank 0's. May migrate the caller. Throws task_error.

@@ -88,6 +88,8 @@ constexpr setting own_table[] = {
      "when what a task wrote to global memory of other nodes goes there"},
     {"TOBI_CACHE_SIZE", agreement::given, size{field<&settings::cache_bytes>, 4 * kib, 64 * gib},
      "a worker's cache of global memory of other nodes"},
+    {"TOBI_CACHE_SHARED", agreement::given, choice_of<&settings::cache_shared, flag_names>,
+     "the workers of a node copy what one of them has fetched; 0: each fetches it"},
     {"TOBI_BLOCK_SIZE", agreement::given, size{field<&settings::block_bytes>, 4 * kib, gib, sized::blocks},
      "unit of global memory that is mapped and distributed; a power of two"},
     {"TOBI_SUB_BLOCK_SIZE", agreement::given, size{field<&settings::sub_block_bytes>, 8, gib, sized::blocks},

@@ -76,6 +76,7 @@ struct settings {
   std::size_t deque_entries = 1u << 20;  // how many forks may be nested on one worker
   cache_policy caching = cache_policy::write_back_lazy;
   std::size_t cache_bytes = 64u << 20;              // of global memory of other nodes, per worker
+  bool cache_shared = true;                         // the caches of a node's workers are copied from
   std::size_t block_bytes = 64u << 10;              // of global memory: what is mapped; a power of two, whole pages
   std::size_t sub_block_bytes = 4u << 10;           // what is fetched
   std::size_t read_ahead_bytes = 512u << 10;        // what is fetched before it is asked for; 0: nothing is

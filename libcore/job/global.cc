@@ -37,8 +37,8 @@ global::global(const base::settings& in_force, int size, std::uint64_t region_by
 global::~global() { pgas::set_current(nullptr); }
 
 void global::start(const alloc::segment& memory, alloc::heap& heap, net::fabric& net, global_words& words,
-                   std::uint64_t objects_from, deque::steal_window& window, assembly& together, bool traced,
-                   std::function<void(call)> enter, std::string unusable) {
+                   std::uint64_t objects_from, std::vector<int> node, deque::steal_window& window, assembly& together,
+                   bool traced, std::function<void(call)> enter, std::string unusable) {
   words_ = &words;
   net_ = &net;
   heap_ = &heap;
@@ -69,6 +69,8 @@ void global::start(const alloc::segment& memory, alloc::heap& heap, net::fabric&
   parts.caching.take_pool = [&heap, block](std::size_t bytes) {
     return static_cast<std::byte*>(heap.allocate(bytes, block));
   };
+  neighbours_ = std::make_unique<pgas::neighbours>(near_parts(parts.caching, std::move(node), words));
+  parts.caching.node = neighbours_.get();
   parts.caching.policy = settings_.caching;
   parts.caching.block_bytes = block;
   parts.caching.sub_block_bytes = settings_.sub_block_bytes;
@@ -107,6 +109,24 @@ void global::start(const alloc::segment& memory, alloc::heap& heap, net::fabric&
   parts.unusable = std::move(unusable);
   memory_ = std::make_unique<pgas::memory>(parts);
   pgas::set_current(memory_.get());
+}
+
+// NODE: its workers. Where nothing is cached there is nothing to share.
+pgas::neighbour_parts global::near_parts(const pgas::cache_parts& caching, std::vector<int> node, global_words& words) {
+  const bool is_all = static_cast<int>(node.size()) == net_->size();
+  const bool shares = settings_.cache_shared && !is_all && settings_.caching != base::cache_policy::none;
+  pgas::neighbour_parts near;
+  near.rank = caching.rank;
+  near.node = shares ? std::move(node) : std::vector<int>{caching.rank};
+  near.own_region = caching.own_region;
+  near.words = &words.neighbours;
+  near.region_here = caching.region_here;
+  near.take = [this](std::size_t bytes, std::size_t alignment) { return heap_->allocate(bytes, alignment); };
+  near.give_back = [this](void* at) { heap_->deallocate(at); };
+  near.block_bytes = settings_.block_bytes;
+  near.sub_block_bytes = settings_.sub_block_bytes;
+  near.cache_blocks = std::max<std::size_t>(settings_.cache_bytes / settings_.block_bytes, 1);
+  return near;
 }
 
 // A place in the pieces that hold the homes of higher slots.

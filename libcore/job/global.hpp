@@ -32,6 +32,7 @@ struct global_words {
   pgas::shown_checkouts shown;  // TOBI_DEBUG_GLOBAL
   pgas::update_locks locks;
   pgas::letter_box letters;
+  pgas::neighbour_words neighbours;
 };
 
 class global {
@@ -47,14 +48,15 @@ class global {
 
   /// Where the view is, for the others to compare; null: nowhere.
   [[nodiscard]] std::byte* base() const noexcept { return view_.base(); }
-  /// TOGETHER: the job's. TRACED: the job is. ENTER: the program has called it here. UNUSABLE: why there is none, or
-  /// "".
+  /// NODE: the workers of this one's, this one among them. TOGETHER: the job's. TRACED: the job is. ENTER: the program
+  /// has called it here. UNUSABLE: why there is none, or "".
   void start(const alloc::segment& memory, alloc::heap& heap, net::fabric& net, global_words& words,
-             std::uint64_t objects_from, deque::steal_window& window, assembly& together, bool traced,
-             std::function<void(call)> enter, std::string unusable);
+             std::uint64_t objects_from, std::vector<int> node, deque::steal_window& window, assembly& together,
+             bool traced, std::function<void(call)> enter, std::string unusable);
   [[nodiscard]] pgas::memory* memory() noexcept { return memory_.get(); }
 
  private:
+  pgas::neighbour_parts near_parts(const pgas::cache_parts& caching, std::vector<int> node, global_words& words);
   pgas::extremes agree(const pgas::extremes& mine, pgas::collective which);
   std::vector<pgas::gathered_words> everybody();
   void keep_home(std::uint32_t slot, std::uint64_t home);
@@ -71,6 +73,7 @@ class global {
   std::unique_ptr<alloc::small_objects> small_objects_;
   std::unique_ptr<pgas::homes> homes_;
   std::unique_ptr<net::batch> batch_;
+  std::unique_ptr<pgas::neighbours> neighbours_;
   std::unique_ptr<pgas::memory> memory_;
 };
 

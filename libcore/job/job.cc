@@ -223,9 +223,11 @@ void job::start_global() {
     unusable = "its addresses are not free at the same place in every worker (rank " + std::to_string(view_elsewhere_) +
                "); lower TOBI_GLOBAL_SIZE, or raise the limit of address space (ulimit -v).";
   }
+  std::vector<int> node = near_ranks(true);
+  node.insert(std::lower_bound(node.begin(), node.end(), rank()), rank());
   global_->start(
-      segment_, *heap_, *net_, control_->global, sizeof(control_block), control_->window, *together_, trace_bytes_ != 0,
-      [this](call which) { enter(which); }, std::move(unusable));
+      segment_, *heap_, *net_, control_->global, sizeof(control_block), std::move(node), control_->window, *together_,
+      trace_bytes_ != 0, [this](call which) { enter(which); }, std::move(unusable));
 }
 
 // The other ranks of this node.
@@ -542,7 +544,7 @@ void job::take_result(const detail::root& what, void* result, bool last) {
   tasks::failure failed;
   if (head.failure != 0) net_->get(net::location{head.failure}, &failed, sizeof failed);
   barrier();  // everybody has read it, and nobody is stealing any more
-  if (global_->memory()->used) global_->memory()->acquire(0);
+  if (global_->memory()->used) global_->memory()->acquire(0, -1);
   if (last) {
     sched::this_worker().end_of_run();
     sched::this_worker().count_run(arch::now_ns() - run_began_ns_);

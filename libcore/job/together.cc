@@ -83,7 +83,7 @@ void job::coherent_barrier() {
     shared.release();
   }
   barrier();
-  if (shared.used) shared.acquire(0);
+  if (shared.used) shared.acquire(0, -1);
 }
 
 statistics job::stats(statistics* each) {

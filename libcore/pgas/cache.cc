@@ -63,6 +63,7 @@ void cache::make_slots() {
 
 void cache::leave(slot& s) noexcept {
   if (s.block == no_block) return;
+  if ((s.state & is_cache) != 0) parts_.node->ends(cache_place(static_cast<std::uint32_t>(&s - slots_.data())));
   table_[s.block] = nowhere;
   s.block = no_block;
   s.state = static_cast<std::uint8_t>(s.state & is_cache);
@@ -75,6 +76,7 @@ void cache::make_pool() {
     base::fatal("out of global memory: the registered heap has no room for a cache of " +
                 base::format_size(parts_.cache_bytes) + "; raise TOBI_HEAP_SIZE or lower TOBI_CACHE_SIZE.");
   }
+  if (sharing()) parts_.node->open(pool_);
 }
 
 // A block that is neither in use, nor dirty, nor on the way.
@@ -167,9 +169,10 @@ void cache::settle_in(std::uint32_t id, std::uint64_t block, const home_run& run
   s.rank = run.rank;
   s.home = run.home + into;
   s.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(block_, run.bytes - into));
-  s.generation = generation_;
+  s.generation = parts_.node->now();
   s.constant = run.constant;
   table_[block] = id;
+  if ((s.state & is_cache) != 0) parts_.node->begins(cache_place(id), block);
 }
 
 void cache::map_slot(std::uint32_t id) {
@@ -192,29 +195,41 @@ void cache::map_slot(std::uint32_t id) {
 }
 
 // Lines 17 to 21: whole sub-blocks, without what is valid.
-void cache::fetch(std::uint32_t id, interval wanted) {
+void cache::fetch(std::uint32_t id, interval wanted, bool ahead) {
   slot& s = slots_[id];
   if (keep_) {  // without a cache nobody will use what lies around
     const auto sub = static_cast<std::uint32_t>(parts_.sub_block_bytes);
     wanted.begin = wanted.begin / sub * sub;
     wanted.end = std::min((wanted.end + sub - 1) / sub * sub, s.bytes);
   }
-  s.valid.for_each_gap(wanted, [&](interval gap) {
-    const std::uint32_t bytes = gap.end - gap.begin;
-    parts_.net->get(s.rank, s.home + gap.begin, pool_of(id) + gap.begin, bytes);
-    counts_.fetched_bytes += bytes;
-    if (parts_.sites != nullptr) {
-      parts_.sites->fetches(bytes);
-      coming_ = {s.rank, coming_.bytes + bytes, coming_.pieces + 1};
-    }
-    if ((s.state & fetching) == 0) {
-      fetching_.push_back(id);
-      s.coming = gap;
-    }
-    s.coming = {std::min(s.coming.begin, gap.begin), std::max(s.coming.end, gap.end)};
-    s.state |= fetching;
-  });
+  if (!sharing()) {
+    s.valid.for_each_gap(wanted, [&](interval gap) { get(id, gap); });
+    s.valid.add(wanted);
+    return;
+  }
+  sources near;
+  if (!ahead) near.count = parts_.node->look_for(s.block, near.all);
+  arrivals came;
+  s.valid.for_each_gap(wanted, [&](interval gap) { get_or_copy(id, gap, near, came); });
   s.valid.add(wanted);
+  show(id, wanted, came);
+}
+
+void cache::get(std::uint32_t id, interval gap) {
+  slot& s = slots_[id];
+  const std::uint32_t bytes = gap.end - gap.begin;
+  parts_.net->get(s.rank, s.home + gap.begin, pool_of(id) + gap.begin, bytes);
+  counts_.fetched_bytes += bytes;
+  if (parts_.sites != nullptr) {
+    parts_.sites->fetches(bytes);
+    coming_ = {s.rank, coming_.bytes + bytes, coming_.pieces + 1};
+  }
+  if ((s.state & fetching) == 0) {
+    fetching_.push_back(id);
+    s.coming = gap;
+  }
+  s.coming = {std::min(s.coming.begin, gap.begin), std::max(s.coming.end, gap.end)};
+  s.state |= fetching;
 }
 
 // Why there is no global memory of BYTES at OFFSET, or null.
@@ -232,9 +247,13 @@ void cache::refuse_writing(std::uintptr_t at, std::size_t bytes, access how) con
 }
 
 // What is valid in a slot that an acquire has passed since: what this worker has written, or all of what nobody writes.
-void cache::begin_generation(slot& s) {
-  if (!s.constant) s.valid = s.dirty;
-  s.generation = generation_;
+void cache::begin_generation(std::uint32_t id) {
+  slot& s = slots_[id];
+  if (!s.constant) {
+    parts_.node->hide(cache_place(id));
+    s.valid = s.dirty;
+  }
+  s.generation = parts_.node->now();
 }
 
 void cache::check_size(std::uint64_t offset, std::size_t bytes) const {
@@ -268,7 +287,7 @@ void cache::checkout_slot(std::uintptr_t at, std::size_t bytes, access how, bool
       slot& s = slots_[id];
       const auto begin = static_cast<std::uint32_t>(offset & mask_);
       const interval wanted{begin, begin + static_cast<std::uint32_t>(bytes)};
-      if (s.state == home_slot || (s.state == cached && s.generation == generation_ && s.valid.contains(wanted))) {
+      if (s.state == home_slot || (s.state == cached && s.generation >= generation_ && s.valid.contains(wanted))) {
         ++s.references;
         (s.state == home_slot ? home_lru_ : cache_lru_).touch(id);
         return;
@@ -301,9 +320,9 @@ void cache::checkout_slowly(std::uintptr_t at, std::size_t bytes, access how, bo
       cache_lru_.touch(id);
       if ((s.state & storing) != 0) settle();
       if (s.constant && how != access::read) refuse_writing(at, bytes, how);
-      if (s.generation != generation_) {
+      if (s.generation < generation_) {
         if (!s.constant && (s.state & fetching) != 0) land(s.rank);  // old bytes
-        begin_generation(s);
+        begin_generation(id);
       }
       const std::uint64_t begin = std::max(b << shift_, offset) & mask_;
       const std::uint64_t end = std::min(offset + bytes - (b << shift_), block_);
@@ -311,10 +330,11 @@ void cache::checkout_slowly(std::uintptr_t at, std::size_t bytes, access how, bo
       if (how == access::write) {
         s.valid.add(wanted);
       } else if (!s.valid.contains(wanted)) {
-        fetch(id, wanted);
+        fetch(id, wanted, false);
+        late = true;
       }
       const bool comes = wanted.begin < s.coming.end && s.coming.begin < wanted.end;
-      late = late || ((s.state & fetching) != 0 && comes);
+      late = late || ((s.state & fetching) != 0 && comes) || (s.state & expects) != 0;
     }
     if ((s.state & is_mapped) == 0) to_map_.push_back(id);
   }
@@ -343,11 +363,16 @@ void cache::finish() {
   const std::uint64_t begin_ns = parts_.sites == nullptr ? 0 : arch::now_ns();
   parts_.net->post();
   const auto held = [this](std::uint32_t id) { return slots_[id].references != 0; };
+  const bool fetches = sharing() && std::any_of(fetching_.begin(), fetching_.end(), held);
+  const std::uint64_t since_ns = fetches ? arch::now_ns() : 0;
   for (auto id = fetching_.begin(); (id = std::find_if(fetching_.begin(), fetching_.end(), held)) != fetching_.end();) {
     const int from = slots_[*id].rank;
     if (coming_.home < 0) coming_.home = from;
     land(from);
   }
+  if (fetches) usual_wait_ns_ += (arch::now_ns() - since_ns) / 8 - usual_wait_ns_ / 8;
+  // Behind what is fetched here: a neighbour may wait for that.
+  if (!expected_.empty()) await_neighbours();
   if (parts_.sites != nullptr) {
     parts_.sites->waited(arch::now_ns() - begin_ns);
     tell_fetched(begin_ns);
@@ -369,6 +394,8 @@ void cache::land(int rank) {
   const auto arrived = [this, rank](std::uint32_t id) {
     slot& s = slots_[id];
     if (s.rank != rank) return false;
+    if ((s.state & fetching) != 0) parts_.node->landed(cache_place(id));
+    if ((s.state & storing) != 0) parts_.node->changed();
     s.state &= static_cast<std::uint8_t>(~(fetching | storing));
     return true;
   };
@@ -377,6 +404,7 @@ void cache::land(int rank) {
 }
 
 void cache::land_all() {
+  if (!expected_.empty()) await_neighbours();
   while (!fetching_.empty()) land(slots_[fetching_.back()].rank);
 }
 
@@ -401,9 +429,9 @@ std::uint32_t cache::slot_ahead(std::uint64_t block, std::uint64_t at) {
   }
   slot& s = slots_[id];
   if ((s.state & is_cache) == 0 || (s.state & storing) != 0) return nowhere;
-  if (s.generation != generation_) {
+  if (s.generation < generation_) {
     if (!s.constant && (s.references != 0 || (s.state & fetching) != 0)) return nowhere;
-    begin_generation(s);
+    begin_generation(id);
   }
   return id;
 }
@@ -415,11 +443,12 @@ void cache::fetch_ahead(std::uint64_t begin, std::uint64_t end) {
   const std::uint64_t begin_ns = parts_.sites == nullptr ? 0 : arch::now_ns();
   for (std::uint64_t b = begin >> shift_; b << shift_ < std::min(end, view_bytes_); ++b) {
     const std::uint64_t from = std::max(b << shift_, begin);
+    const std::uint64_t to = std::min(end, (b + 1) << shift_);
+    if (sharing() && neighbours_have(b, from, to)) continue;
     const std::uint32_t id = slot_ahead(b, from);
     if (id == nowhere) continue;
     cache_lru_.touch(id);
-    fetch(id, {static_cast<std::uint32_t>(from & mask_),
-               static_cast<std::uint32_t>(std::min(end - (b << shift_), block_))});
+    fetch(id, {static_cast<std::uint32_t>(from & mask_), static_cast<std::uint32_t>(to - (b << shift_))}, true);
     if ((slots_[id].state & is_mapped) == 0) to_map_.push_back(id);
   }
   parts_.net->post();
@@ -533,6 +562,7 @@ void cache::forget(std::uint64_t offset, std::uint64_t bytes, bool gone) {
     }
     slot& s = slots_[id];
     if ((s.state & is_cache) != 0) {
+      parts_.node->hide(cache_place(id));
       const std::uint64_t begin = std::max(b << shift_, offset) & mask_;
       const std::uint64_t end = std::min(offset + bytes - (b << shift_), block_);
       const interval dead{static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
@@ -552,6 +582,7 @@ void cache::forget(std::uint64_t offset, std::uint64_t bytes, bool gone) {
 
 void cache::set_constant(std::uint64_t offset, std::uint64_t bytes, bool constant) {
   forget(offset, bytes, false);  // it may be of any generation
+  if (constant) constant_from_ = parts_.node->later();
   const std::uint64_t last = (offset + bytes - 1) >> shift_;
   for (std::uint64_t b = offset >> shift_; b <= last; ++b) {
     if (table_[b] >= first_slot) slots_[table_[b]].constant = constant;
@@ -566,6 +597,7 @@ void cache::send_home(std::uint64_t offset, std::uint64_t bytes) {
     slot& s = slots_[id];
     if ((s.state & fetching) != 0) land(s.rank);  // what is on its way here would land on what is fetched next
     if ((s.state & storing) != 0) settle();
+    parts_.node->hide(cache_place(id));
     const std::uint64_t begin = std::max(b << shift_, offset) & mask_;
     const std::uint64_t end = std::min(offset + bytes - (b << shift_), block_);
     const interval gone{static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
@@ -601,7 +633,8 @@ bool cache::is_valid() const noexcept {
                      s.references == 0 || ((s.state & is_mapped) != 0 && s.mapped_at == s.block)) ||
         !base::holds("C3: dirty bytes are valid", dirty_is_valid) ||
         !base::holds("C3: a slot with dirty bytes is listed once", listed(dirty_, id) == (s.dirty.empty() ? 0 : 1)) ||
-        !base::holds("C4: no slot is of a generation that has not begun", s.generation <= generation_) ||
+        !base::holds("C6: what is shown is valid", shows_what_is_valid(id)) ||
+        !base::holds("C4: no slot is of a generation that has not begun", s.generation <= parts_.node->now()) ||
         !base::holds("C5: what is under way is listed",
                      listed(fetching_, id) == ((s.state & fetching) != 0 ? 1 : 0) &&
                          listed(storing_, id) == ((s.state & storing) != 0 ? 1 : 0))) {

@@ -7,11 +7,13 @@
 //   C2  A slot with references keeps its block and its mapping.
 //   C3  The dirty bytes of a cache block are among its valid ones, and never fetched over. A slot with dirty bytes is
 //       in the list of them, once.
-//   C4  Valid bytes count only in the generation in which they were found valid: an acquire begins a new one, in
+//   C4  Valid bytes count only where their slot's generation has come to the cache's: an acquire sets that forward, in
 //       constant time, and a block that is met again keeps its dirty bytes alone. One of an array that nobody writes
-//       (set_constant) keeps all: they were fetched behind the last write.
+//       (set_constant) keeps all: they were fetched behind the last write. Generations are times of the node's clock
+//       (libcore/pgas/neighbours.hpp), and a slot's is no later than anything valid in it.
 //   C5  What is under way (a fetch, or a write-through) is marked on the block, whose next use waits for it. So does
 //       one in a later generation, before it fetches anew: old bytes never land on new ones.
+//   C6  What the neighbours are shown of a block, granule by granule, is valid. It is hidden before it is not.
 //
 // What is fetched before it is asked for (libcore/pgas/read_ahead.hpp, and a prefetch of the program) is an earlier
 // fetch and nothing else. It is valid in the generation in which it was posted, behind that generation's acquire. A
@@ -20,6 +22,8 @@
 // posted: a fabric completes what was posted to a target only as a whole.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -34,6 +38,7 @@
 #include "libcore/pgas/homes.hpp"
 #include "libcore/pgas/interval_set.hpp"
 #include "libcore/pgas/lru_list.hpp"
+#include "libcore/pgas/neighbours.hpp"
 #include "libcore/pgas/profile.hpp"
 #include "libcore/pgas/read_ahead.hpp"
 #include "libcore/pgas/view.hpp"
@@ -45,6 +50,7 @@ struct cache_counts {
   std::uint64_t checkouts = 0;
   std::uint64_t slow = 0;  // those that had to fetch, map or wait, or span blocks
   std::uint64_t fetched_bytes = 0;
+  std::uint64_t copied_bytes = 0;  // from neighbours' caches
   std::uint64_t written_bytes = 0;
   std::uint64_t evictions = 0;
   std::uint64_t remaps = 0;
@@ -54,6 +60,7 @@ struct cache_parts {
   view* addresses = nullptr;
   homes* where = nullptr;
   net::batch* net = nullptr;
+  neighbours* node = nullptr;
   int rank = 0;
   std::byte* own_region = nullptr;  // this worker's heap region, and the memory file that it is mapped from, at 0
   int own_fd = -1;
@@ -103,7 +110,7 @@ class cache {
       const std::uint64_t in_block = offset & mask_;
       const interval wanted{static_cast<std::uint32_t>(in_block), static_cast<std::uint32_t>(in_block + bytes)};
       if (s.state == cached) {
-        if (s.generation != generation_ || !s.valid.contains(wanted)) return false;
+        if (s.generation < generation_ || !s.valid.contains(wanted)) return false;
         cache_lru_.touch(id);
       } else if (s.state == home_slot) {
         home_lru_.touch(id);
@@ -136,8 +143,9 @@ class cache {
   [[nodiscard]] bool dirty() const noexcept { return !dirty_.empty(); }
   /// Waits for the write-through of earlier checkins.
   void settle();
-  /// Nothing but dirty bytes is valid any more.
-  void invalidate() noexcept { ++generation_; }
+  /// Behind an acquire of what rank FROM has released, -1: somebody. What is older than that, and not dirty, is not
+  /// valid any more.
+  void invalidate(int from) noexcept { generation_ = std::max(generation_, parts_.node->acquired(from)); }
   /// The memory [OFFSET, OFFSET + BYTES) of the view is about to be freed: what is cached of it means nothing. GONE:
   /// the addresses too.
   void forget(std::uint64_t offset, std::uint64_t bytes, bool gone);
@@ -173,6 +181,7 @@ class cache {
   static constexpr std::uint8_t is_cache = 2;
   static constexpr std::uint8_t fetching = 4;  // bytes are on their way here
   static constexpr std::uint8_t storing = 8;   // bytes are on their way home
+  static constexpr std::uint8_t expects = 16;  // of bytes that a neighbour fetches
   static constexpr std::uint8_t cached = is_mapped | is_cache;
   static constexpr std::uint8_t home_slot = is_mapped;
 
@@ -202,11 +211,12 @@ class cache {
   void checkout_slowly(std::uintptr_t at, std::size_t bytes, access how, bool wait);
   void checkin_slowly(std::uintptr_t at, std::size_t bytes, access how);
   [[noreturn]] void unmatched(std::uintptr_t at, std::size_t bytes, access how) const;
-  void begin_generation(slot& s);
+  void begin_generation(std::uint32_t id);
   void check_size(std::uint64_t offset, std::size_t bytes) const;
   void make_slots();
   [[nodiscard]] const char* wrong_with(std::uint64_t offset, std::size_t bytes) const;
   std::uint32_t slot_for(std::uint64_t block, std::uint64_t at);
+  [[nodiscard]] std::uint32_t cache_place(std::uint32_t id) const noexcept { return id - first_slot; }
   void settle_in(std::uint32_t id, std::uint64_t block, const home_run& run);
   void make_pool();
   [[nodiscard]] bool is_evictable(std::uint32_t id) const noexcept;
@@ -221,7 +231,37 @@ class cache {
   std::uint32_t take_home_slot();
   void leave(slot& s) noexcept;
   void map_for_good(const home_run& run, const std::byte* from);
-  void fetch(std::uint32_t id, interval wanted);
+  void fetch(std::uint32_t id, interval wanted, bool ahead);
+  void get(std::uint32_t id, interval gap);
+
+  // --- libcore/pgas/cache_neighbours.cc ---
+  struct sources {
+    std::array<neighbours::source, neighbours::sources_most> all;
+    std::size_t count = 0;
+  };
+  // Whence the granules of a block came that a fetch is about.
+  struct arrivals {
+    std::array<std::uint64_t, neighbours::granules> time{};  // of one that came as a whole; 0: it did not
+    std::uint32_t expected = 0;                              // a bit for each that a neighbour fetches
+  };
+  struct expectation {
+    std::uint32_t id;
+    interval part;
+    std::size_t granule;
+    neighbours::source from;
+  };
+  [[nodiscard]] bool sharing() const noexcept { return keep_ && parts_.node->sharing(); }
+  [[nodiscard]] std::uint64_t copies_from(const slot& s) noexcept;
+  [[nodiscard]] interval granule_of(const slot& s, std::size_t g) const noexcept;
+  [[nodiscard]] bool neighbours_have(std::uint64_t block, std::uint64_t from, std::uint64_t to);
+  void get_or_copy(std::uint32_t id, interval gap, const sources& from, arrivals& came);
+  neighbours::found take(std::uint32_t id, interval part, std::size_t g, const sources& from, neighbours::source& whose,
+                         std::uint64_t& time);
+  [[nodiscard]] bool copy(std::uint32_t id, interval part, const neighbours::source& from, std::uint64_t time);
+  void show(std::uint32_t id, interval wanted, const arrivals& came);
+  [[nodiscard]] bool shows_what_is_valid(std::uint32_t id) const noexcept;
+  void await_neighbours();
+  [[nodiscard]] bool came_in_time(const expectation& e, std::uint64_t until_ns);
   void map_slot(std::uint32_t id);
   void put_home(std::uint32_t id, interval what);
   [[nodiscard]] interval_set dirty_and_held(const slot& s) const;  // for writing
@@ -256,6 +296,11 @@ class cache {
   std::vector<read_ahead::range> next_;  // what to fetch when what is awaited is here
   std::vector<std::uint32_t> storing_;   // slots with bytes on their way home
   std::vector<std::uint32_t> to_map_;
+  std::uint64_t constant_from_ = ~std::uint64_t{0};  // what is shown of arrays that nobody writes counts from this time
+  std::vector<expectation> expected_;                // of checkouts that finish() has not seen
+  std::uint64_t usual_wait_ns_ = 50'000;             // for what is fetched; this, until something was
+  std::uint32_t in_vain_ = 0;                        // how many neighbours' fetches not to wait for, after one
+  std::uint32_t impatience_ = 0;                     // how many of them are left
   struct {
     int home = -1;  // of the last bytes
     std::uint64_t bytes = 0;

@@ -94,7 +94,7 @@ void tobi_global_release() {
 }
 void tobi_global_acquire() {
   const tasks::indoors now;
-  if (here().used) here().acquire(0);
+  if (here().used) here().acquire(0, -1);
 }
 home_layout tobi_global_layout(const void* at, std::size_t bytes) {
   const tasks::indoors now;

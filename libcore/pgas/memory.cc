@@ -50,6 +50,7 @@ memory::memory(const memory_parts& parts)
 void memory::first_use() {
   if (!parts_.unusable.empty()) base::fatal("there is no global memory in this job: " + parts_.unusable);
   cache_.limit_maps(parts_.map_limit());
+  parts_.caching.node->join();
   used = true;
   if (parts_.watch) {
     const auto at = reinterpret_cast<const std::byte*>(parts_.shown) - parts_.caching.own_region;
@@ -95,7 +96,8 @@ void memory::checkin_watched(std::uintptr_t at, std::size_t bytes, access how) {
 
 global_statistics memory::counted(bool ever) noexcept {
   const cache_counts& c = cache_.counts();
-  global_statistics all{c.checkouts, c.checkouts - c.slow, c.fetched_bytes, c.written_bytes, c.evictions, c.remaps, {}};
+  global_statistics all{c.checkouts,     c.checkouts - c.slow, c.fetched_bytes, c.copied_bytes,
+                        c.written_bytes, c.evictions,          c.remaps,        {}};
   for (std::size_t i = 0; clock_ != nullptr && i < global_phases; ++i) {
     all.time_ns[i] = static_cast<std::uint64_t>(arch::cycles_to_ns(clock_->cycles(i)));
   }
@@ -103,6 +105,7 @@ global_statistics memory::counted(bool ever) noexcept {
   all.checkouts += before_.checkouts;
   all.hits += before_.checkouts - before_.slow;
   all.fetched_bytes += before_.fetched_bytes;
+  all.copied_bytes += before_.copied_bytes;
   all.written_bytes += before_.written_bytes;
   all.evictions += before_.evictions;
   all.remaps += before_.remaps;
@@ -112,8 +115,8 @@ global_statistics memory::counted(bool ever) noexcept {
 void memory::reset_counts() noexcept {
   cache_counts& now = cache_.counts();
   for (std::uint64_t cache_counts::*each :
-       {&cache_counts::checkouts, &cache_counts::slow, &cache_counts::fetched_bytes, &cache_counts::written_bytes,
-        &cache_counts::evictions, &cache_counts::remaps}) {
+       {&cache_counts::checkouts, &cache_counts::slow, &cache_counts::fetched_bytes, &cache_counts::copied_bytes,
+        &cache_counts::written_bytes, &cache_counts::evictions, &cache_counts::remaps}) {
     before_.*each += now.*each;
   }
   now = {};
@@ -363,6 +366,7 @@ std::uint64_t memory::release_lazily() noexcept {
     return 0;
   }
   const entered now(*this, global_phase::release);
+  settle_times();
   if (!cache_.dirty() && !updates_wait()) return 0;
   promised_ = epoch_ + 1;
   return static_cast<std::uint64_t>(parts_.caching.rank) << epoch_bits | (promised_ & epoch_mask);
@@ -388,21 +392,23 @@ void memory::write_back_untold() {
   cache_.settle();
   // Homes of this node are written by plain stores: they are visible before anything that says so.
   std::atomic_thread_fence(std::memory_order_release);
+  settle_times();
   // What a ticket names may have gone home by an eviction, or have been freed; its thief waits for the epoch.
   if (!cache_.dirty() && promised_ <= epoch_) return;
   cache_.write_back();
+  settle_times();
   ++epoch_;
   std::atomic_ref(*parts_.epoch).store(epoch_, std::memory_order_release);
 }
 
 // Figure 6, ACQUIRE.
-void memory::acquire(std::uint64_t ticket) noexcept {
+void memory::acquire(std::uint64_t ticket, int from) noexcept {
   if (ticket != 0 && !used) first_use();
   const entered now(*this, global_phase::acquire);
   const auto rank = static_cast<int>(ticket >> epoch_bits);
   if (ticket != 0 && rank != parts_.caching.rank) await(rank, ticket & epoch_mask);
   std::atomic_thread_fence(std::memory_order_acquire);
-  cache_.invalidate();
+  cache_.invalidate(from);
 }
 
 void memory::await(int rank, std::uint64_t epoch) noexcept {

@@ -143,7 +143,7 @@ class memory final : public tasks::coherence {
   // --- coherence --------------------------------------------------------------------------------------
   std::uint64_t release_lazily() noexcept override;
   void release() noexcept override;
-  void acquire(std::uint64_t ticket) noexcept override;
+  void acquire(std::uint64_t ticket, int from) noexcept override;
   void serve() noexcept override {
     if (asked() || --until_poll_ == 0) [[unlikely]] {
       serve_slowly();
@@ -218,6 +218,7 @@ class memory final : public tasks::coherence {
   void checkin_watched(std::uintptr_t at, std::size_t bytes, access how);
   void prepare_update(std::uintptr_t at, std::size_t bytes, std::size_t each, const char* call, home_run& known);
   [[nodiscard]] updates& at_homes();
+  void settle_times() noexcept { parts_.caching.node->settle(); }
   void write_back();
   void write_back_untold();
   void answer_request() noexcept;

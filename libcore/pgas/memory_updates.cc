@@ -58,6 +58,7 @@ updates& memory::at_homes() {
 
 // They wait only where what is written waits, too. While they do, a checkout looks whether it is of such numbers.
 void memory::updates_were_made() {
+  parts_.caching.node->changed();
   const base::cache_policy policy = parts_.caching.policy;
   const bool may_wait = policy == base::cache_policy::write_back || policy == base::cache_policy::write_back_lazy;
   if (updates_wait() && (!may_wait || watch_ != nullptr)) updates_->send();
@@ -157,6 +158,7 @@ void memory::update_one(std::uintptr_t at, const update& what, const void* opera
   const checkout_key shown{at, each, access::update};
   if (watch_ != nullptr) watch_->begins(shown, place);
   at_homes().one(offset_of(reinterpret_cast<const void*>(at)), what, operand);
+  parts_.caching.node->changed();
   if (watch_ != nullptr) watch_->ends(shown);
   serve();
 }

@@ -45,7 +45,7 @@ class thief {
   void count_phases(const trace::stolen& got) noexcept;
   /// SC'23, figure 5: Acquire #2. What was taken may read what its victim had written. Not before its frames or
   /// descriptor are in place: until it returns this worker serves releases itself.
-  void acquire(const trace::stolen& got) const noexcept { fences_.acquire(got.ticket); }
+  void acquire(const trace::stolen& got) const noexcept { fences_.acquire(got.ticket, got.victim); }
 
   /// It sleeps from now on before each attempt. Returns for how long.
   [[nodiscard]] std::uint64_t falls_asleep() noexcept {

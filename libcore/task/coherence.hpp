@@ -21,8 +21,9 @@ class coherence {
   virtual std::uint64_t release_lazily() noexcept = 0;
   /// Everything that this worker has written is at its home when this returns.
   virtual void release() noexcept = 0;
-  /// What this worker runs next may read what others have written: those of TICKET (0: whichever worker has released).
-  virtual void acquire(std::uint64_t ticket) noexcept = 0;
+  /// What this worker runs next may read what others have written: those of TICKET (0: whichever worker has released),
+  /// which rank FROM has shown, and what that one may read; -1: there is no such one.
+  virtual void acquire(std::uint64_t ticket, int from) noexcept = 0;
   /// Serves a release that a thief has asked for, if one has. Called wherever this worker polls.
   virtual void serve() noexcept = 0;
   /// What forks look at from now on, unless a checkout is held.

@@ -22,10 +22,10 @@ class fences {
   }
   /// What the thief of an entry that is shown now must wait for; 0: nothing.
   [[nodiscard]] std::uint64_t release_lazily() const noexcept { return used() ? memory_->release_lazily() : 0; }
-  /// What runs next may read what those of TICKET have written; 0: whichever worker has released. A ticket also comes
-  /// to a worker that has not used global memory itself.
-  void acquire(std::uint64_t ticket) const noexcept {
-    if (memory_ != nullptr && (memory_->used || ticket != 0)) memory_->acquire(ticket);
+  /// What runs next may read what those of TICKET have written; 0: whichever worker has released. FROM: the rank that
+  /// has shown what runs next, or -1. A ticket also comes to a worker that has not used global memory itself.
+  void acquire(std::uint64_t ticket, int from = -1) const noexcept {
+    if (memory_ != nullptr && (memory_->used || ticket != 0)) memory_->acquire(ticket, from);
   }
   /// Serves a release that a thief has asked for.
   void serve() const noexcept {

@@ -44,7 +44,7 @@ class joins {
   void acquire_from(const record& copy) const noexcept {
     // What a task wrote that ended on this worker is here: it was written through this cache, or that task has acquired
     // it by it.
-    if (fences_.used() && copy.by() != net_->rank()) fences_.acquire(0);
+    if (fences_.used() && copy.by() != net_->rank()) fences_.acquire(0, copy.by());
   }
   /// Makes the record at WHERE done. SERIAL: of a future, else 0.
   void complete(std::uint64_t where, record_status status, const void* value, std::uint32_t bytes,

@@ -108,6 +108,7 @@ void rank_facts(std::string& text, int rank, const trace_rank& r) {
   field(text, "checkouts", r.memory.checkouts);
   field(text, "hits", r.memory.hits);
   field(text, "fetched_bytes", r.memory.fetched_bytes);
+  field(text, "copied_bytes", r.memory.copied_bytes);
   field(text, "written_bytes", r.memory.written_bytes);
   text += '}';
 }

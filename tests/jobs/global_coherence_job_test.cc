@@ -165,9 +165,12 @@ std::vector<place> places() {
     const std::pair<const char*, const char*> how{"TOBI_CACHE_POLICY", policy}, nodes{"TOBI_NODES", "2"};
     all.push_back({"sim-2", 2, {nodes, how, {"TOBI_TRANSPORT", "sim"}}});
     all.push_back({"sim-4", 4, {nodes, how, {"TOBI_TRANSPORT", "sim"}}});
+    all.push_back({"sim-4-apart", 4, {nodes, how, {"TOBI_TRANSPORT", "sim"}, {"TOBI_CACHE_SHARED", "0"}}});
+    all.push_back({"sim-6", 6, {nodes, how, {"TOBI_TRANSPORT", "sim"}}});
     all.push_back({"sim-4-manual", 4, {how, {"TOBI_TRANSPORT", "sim"}, {"TOBI_SIM", "manual,nochain"}}});
     all.push_back({"ofi-2", 2, {nodes, how, {"TOBI_TRANSPORT", "ofi"}, {"TOBI_OFI_PROVIDER", "tcp;ofi_rxm"}}});
   }
+  all.push_back({"ofi-4", 4, {{"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "ofi"}, {"TOBI_OFI_PROVIDER", "tcp;ofi_rxm"}}});
   all.push_back({"the", 2, {{"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "sim"}, {"TOBI_DEQUE", "the"}}});
   all.push_back({"migrate", 2, {{"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "sim"}, {"TOBI_DEBUG_MIGRATE", "1"}}});
   for (const char* sched : {"continuation_stalling", "child_full", "child_rtc"}) {

@@ -196,7 +196,7 @@ TEST(global_memory, what_a_ticket_names_may_be_evicted) {
     auto& memory = *tobi::pgas::current();
     if (rt.rank() == 1) {
       while (shared->ticket == 0) usleep(100);
-      memory.acquire(shared->ticket);
+      memory.acquire(shared->ticket, -1);
       shared->acquired = true;
       rt.barrier();
       return tobi::load(&far[0]) == 7 ? 0 : 3;

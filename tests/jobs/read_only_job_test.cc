@@ -13,14 +13,21 @@
 namespace {
 
 class read_only_arrays : public in_each_way {};
+class read_only_arrays_apart : public in_each_way {};
 
-INSTANTIATE_TEST_SUITE_P(ways, read_only_arrays,
-                         testing::ValuesIn(usual_ways_and({{"write_through",
-                                                            4,
-                                                            {{"TOBI_TRANSPORT", "sim"},
-                                                             {"TOBI_NODES", "2"},
-                                                             {"TOBI_CACHE_POLICY", "write_through"}}}})),
-                         name_of_way);
+std::vector<way> all_ways() {
+  return usual_ways_and(
+      {{"write_through", 4, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_NODES", "2"}, {"TOBI_CACHE_POLICY", "write_through"}}}});
+}
+// Where each worker fetches by itself, so that the bytes can be counted.
+std::vector<way> ways_apart() {
+  std::vector<way> all = all_ways();
+  for (way& one : all) one.env.emplace_back("TOBI_CACHE_SHARED", "0");
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(ways, read_only_arrays, testing::ValuesIn(all_ways()), name_of_way);
+INSTANTIATE_TEST_SUITE_P(ways, read_only_arrays_apart, testing::ValuesIn(ways_apart()), name_of_way);
 
 constexpr std::size_t count = 40'000;
 
@@ -37,7 +44,7 @@ long sum_of(tobi::global_span<long> a) {
 std::uint64_t fetched(tobi::runtime& rt) { return rt.stats().global.fetched_bytes; }
 
 // The program's barrier is an acquire. Each worker reads all of the array in each round.
-TEST_P(read_only_arrays, are_fetched_once) {
+TEST_P(read_only_arrays_apart, are_fetched_once) {
   expect_zero([](tobi::runtime& rt) {
     const auto a = tobi::allocate_all<long>(count, tobi::block_cyclic(4096));
     tobi::run([=] { tobi::fill(a, 1L); });

@@ -47,7 +47,7 @@ other() {  # a value that is not the default
     TOBI_TASK_STACK_SIZE) echo 128K ;;
     TOBI_HEAP_SIZE) echo 512M ;;
     TOBI_DEQUE_SIZE) echo 512K ;;
-    TOBI_LOCAL_COLLECTION) echo 0 ;;
+    TOBI_LOCAL_COLLECTION | TOBI_CACHE_SHARED) echo 0 ;;
     TOBI_CACHE_POLICY) echo write_back ;;
     TOBI_CACHE_SIZE) echo 32M ;;
     TOBI_BLOCK_SIZE) echo 128K ;;

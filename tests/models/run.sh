@@ -100,6 +100,19 @@ later expect_wrong lazy_release-epoch-before-flush "$m/lazy_release.pml" 's/^   
 later expect_wrong lazy_release-ticket-of-this-epoch "$m/lazy_release.pml" 's/(dirty -> epoch + 1 : 0)/(dirty -> epoch : 0)/'
 later expect_wrong lazy_release-nobody-asks "$m/lazy_release.pml" 's/asked = true; requests++/asked = true/'
 later expect_wrong lazy_release-idle-owner-does-not-poll "$m/lazy_release.pml" 's/^  :: bell -> serve()$//'
+later expect_right neighbours "$m/neighbours.pml"
+defines=-DMOVES=3
+! in_soak || later expect_right neighbours-three-moves "$m/neighbours.pml"
+defines=
+later expect_wrong neighbours-time-behind-the-get "$m/neighbours.pml" 's/^  t = clock;$//;s/^  data\[me\] = home;$/  data[me] = home; t = clock;/'
+later expect_wrong neighbours-no-time-behind-a-change "$m/neighbours.pml" 's/^     step(me)$/     skip/'
+later expect_wrong neighbours-time-before-the-put "$m/neighbours.pml" 's/^     home = data\[me\];$/     step(me);/;s/^     step(me)$/     home = data[me]/'
+later expect_wrong neighbours-acquires-in-the-same-time "$m/neighbours.pml" 's/^     step(me);$/     from[me] = clock;/'
+later expect_wrong neighbours-inherits-nothing "$m/neighbours.pml" 's/^     later(gen\[me\], t);$//'
+later expect_wrong neighbours-copies-what-is-old "$m/neighbours.pml" 's/t != 0 \&\& t >= from\[me\]/t != 0/'
+later expect_wrong neighbours-copies-without-a-version "$m/neighbours.pml" 's/:: version\[other\] == v ->/:: true ->/'
+later expect_wrong neighbours-fetches-over-what-is-shown "$m/neighbours.pml" 's/^  hide(me);$//'
+later expect_wrong neighbours-shows-a-copy-as-new "$m/neighbours.pml" 's/^        since\[me\] = t;$/        since[me] = clock;/;s/^        shown\[me\] = t$/        shown[me] = clock/'
 later expect_right letters "$m/letters.pml"
 later expect_wrong letters-no-second-ring "$m/letters.pml" 's/:: drawn\[me\] != executed\[me\] -> bell\[me\] = true/:: false -> skip/'
 later expect_wrong letters-bell-lowered-behind-the-look "$m/letters.pml" 's/^  bell\[me\] = false;$//;s/^  :: drawn\[me\] != executed/  :: true -> bell[me] = false\n  :: drawn[me] != executed/'

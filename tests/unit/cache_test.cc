@@ -4,14 +4,10 @@
 #include "libcore/pgas/cache.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include <cstring>
 #include <vector>
 
-#include "tests/unit/played_transport.hpp"
-#include "transports/cpu_ops.hpp"
+#include "tests/unit/two_regions.hpp"
 
 namespace tobi::pgas {
 
@@ -42,61 +38,13 @@ constexpr std::size_t piece = 512;  // that is fetched
 constexpr int self = 0;
 constexpr int other = 1;
 
-// Rank 0's region lies in a file, as the view wants it; rank 1's is where only the transport finds it. Where gets are
-// LATE they take the bytes when they are posted, and bring them at the next flush, the last one first.
-class two_regions final : public played_transport {
- public:
-  two_regions() : fd(memfd_create("regions", MFD_CLOEXEC)) {
-    EXPECT_EQ(ftruncate(fd, region_bytes), 0);
-    own = static_cast<std::byte*>(mmap(nullptr, region_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
-    caps_.chain_max = 16;
-    caps_.put_max = 1 << 20;
-  }
-  ~two_regions() override {
-    munmap(own, region_bytes);
-    close(fd);
-  }
-  two_regions(const two_regions&) = delete;
-  two_regions& operator=(const two_regions&) = delete;
-
-  status post(int rank, std::span<const transports::op> ops) noexcept override {
-    const auto home = [&](transports::region_id) { return rank == self ? own : far.data(); };
-    for (const transports::op& o : ops) {
-      if (!late || o.kind != transports::op_kind::get) {
-        transports::execute_whole({&o, 1}, home);
-        continue;
-      }
-      const std::byte* const from = far.data() + o.remote;
-      on_their_way.push_back({static_cast<std::byte*>(o.local), std::vector<std::byte>(from, from + o.bytes)});
-    }
-    return status::ok;
-  }
-  status flush(int) noexcept override {
-    ++flushes;
-    for (; !on_their_way.empty(); on_their_way.pop_back()) {
-      std::memcpy(on_their_way.back().to, on_their_way.back().what.data(), on_their_way.back().what.size());
-    }
-    return status::ok;
-  }
-
-  struct bytes_to {
-    std::byte* to;
-    std::vector<std::byte> what;
-  };
-  bool late = false;
-  int flushes = 0;
-  std::vector<bytes_to> on_their_way;
-  int fd;
-  std::byte* own = nullptr;
-  std::vector<std::byte> far = std::vector<std::byte>(region_bytes);
-};
-
 class cache_alone : public testing::Test {
  protected:
   cache_alone() {
     parts_.addresses = &view_;
     parts_.where = &homes_;
     parts_.net = &batch_;
+    parts_.node = &node_;
     parts_.rank = self;
     parts_.own_region = memory_.own;
     parts_.own_fd = memory_.fd;
@@ -123,12 +71,21 @@ class cache_alone : public testing::Test {
     c.checkin(reinterpret_cast<std::uintptr_t>(&number(of_block)), sizeof(long), how);
   }
 
+  static pgas::neighbour_parts alone() {
+    pgas::neighbour_parts parts;
+    parts.rank = self;
+    parts.node = {self};
+    parts.block_bytes = block;
+    return parts;
+  }
+
   static constexpr std::uint64_t view_bytes = 2048 * block;
-  two_regions memory_;
+  two_regions memory_{other, region_bytes};
   net::fabric net_{memory_, self, 2, memory_.own, region_bytes, [](int) { return net::peer_keys{}; }};
   net::batch batch_{net_};
   pgas::view view_{view_bytes};
   pgas::homes homes_{2, region_bytes, 0, view_bytes, block};
+  pgas::neighbours node_{alone()};
   pgas::cache_parts parts_;
   const std::uint64_t first_far = homes_.of_object(other, 0) / block;
 };
@@ -148,7 +105,7 @@ TEST_F(cache_alone, what_was_written_is_at_home_after_a_write_back_and_stays_rea
   use(c, first_far, access::read);
   EXPECT_EQ(number(first_far), 8) << "valid until an acquire";
   end(c, first_far, access::read);
-  c.invalidate();
+  c.invalidate(-1);
   use(c, first_far, access::read);
   EXPECT_EQ(number(first_far), 9);
   end(c, first_far, access::read);
@@ -243,7 +200,7 @@ TEST_F(reading_on, an_acquire_makes_what_comes_ahead_old) {
   EXPECT_EQ(read(c, 1), 1);
   ASSERT_FALSE(memory_.on_their_way.empty());
   for (const std::size_t i : {2, 3}) home(i) += 1000;  // by a task that has been acquired from here
-  c.invalidate();
+  c.invalidate(-1);
   EXPECT_EQ(read(c, 2), 1002);
   EXPECT_EQ(read(c, 3), 1003);
 }

@@ -81,8 +81,8 @@ std::vector<std::string> texts_of(const T&... values) {
 std::vector<std::string> fields_of(const settings& s) {
   const auto& [workers, nodes, bootstrap, listen, connect, peer_timeout_s, ports, transport, mpi, deque, sched, victims,
                task_stack_bytes, local_collection, stack_bytes, stack_given, heap_bytes, heap_given, deque_entries,
-               caching, cache_bytes, block_bytes, sub_block_bytes, read_ahead_bytes, global_bytes, map_limit,
-               debug_global, pin, label, stats, trace, trace_bytes, debug_migrate, log, above] = s;
+               caching, cache_bytes, cache_shared, block_bytes, sub_block_bytes, read_ahead_bytes, global_bytes,
+               map_limit, debug_global, pin, label, stats, trace, trace_bytes, debug_migrate, log, above] = s;
   const auto& [wrap, fault, mask] = above.of<decorators::settings>();
   const auto& [amo_server] = above.of<soft::settings>();
   const auto& [device, port, gid_index, sl, traffic_class, pkey_index, connections] = above.of<verbs::settings>();
@@ -91,10 +91,10 @@ std::vector<std::string> fields_of(const settings& s) {
   const auto& [modes, seed] = above.of<sim::settings>();
   return texts_of(workers, nodes, bootstrap, listen, connect, peer_timeout_s, ports, transport, mpi, deque, sched,
                   victims, task_stack_bytes, local_collection, stack_bytes, stack_given, heap_bytes, heap_given,
-                  deque_entries, caching, cache_bytes, block_bytes, sub_block_bytes, read_ahead_bytes, global_bytes,
-                  map_limit, debug_global, pin, label, stats, trace, trace_bytes, debug_migrate, log, wrap, fault, mask,
-                  amo_server, device, port, gid_index, sl, traffic_class, pkey_index, connections, library, tni, order,
-                  domain, provider, progress, modes, seed);
+                  deque_entries, caching, cache_bytes, cache_shared, block_bytes, sub_block_bytes, read_ahead_bytes,
+                  global_bytes, map_limit, debug_global, pin, label, stats, trace, trace_bytes, debug_migrate, log,
+                  wrap, fault, mask, amo_server, device, port, gid_index, sl, traffic_class, pkey_index, connections,
+                  library, tni, order, domain, provider, progress, modes, seed);
 }
 
 struct change {
@@ -145,6 +145,7 @@ constexpr change changes[] = {
     {"TOBI_LOCAL_COLLECTION", "off", [](settings& s) { s.local_collection = false; }},
     {"TOBI_CACHE_POLICY", "write_through", [](settings& s) { s.caching = cache_policy::write_through; }},
     {"TOBI_CACHE_SIZE", "128K", [](settings& s) { s.cache_bytes = 128u << 10; }},
+    {"TOBI_CACHE_SHARED", "0", [](settings& s) { s.cache_shared = false; }},
     {"TOBI_BLOCK_SIZE", "8K", [](settings& s) { s.block_bytes = 8u << 10; }},
     {"TOBI_SUB_BLOCK_SIZE", "512", [](settings& s) { s.sub_block_bytes = 512; }},
     {"TOBI_READ_AHEAD", "1M", [](settings& s) { s.read_ahead_bytes = 1u << 20; }},

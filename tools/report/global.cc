@@ -69,7 +69,8 @@ std::string bars_of(const std::vector<line>& runs) {
 std::string global_memory_of(const std::vector<line>& lines) {
   std::vector<line> with_times;
   std::string table =
-      "<table><tr><th>what</th><th>on</th><th>checkouts</th><th>hit rate</th><th>fetched, bytes</th>"
+      "<table><tr><th>what</th><th>on</th><th>checkouts</th><th>hit rate</th><th>fetched, bytes</th><th>copied from "
+      "neighbours, bytes</th>"
       "<th>written back, bytes</th><th>evictions</th><th>remaps</th></tr>\n";
   bool any = false;
   for (const line& l : lines) {
@@ -78,7 +79,8 @@ std::string global_memory_of(const std::vector<line>& lines) {
     const line& g = l.at("stats").at("global");
     table +=
         fmt::format("<tr><td>{}</td><td>{}</td>", tobi_plot::escaped(title_of(l)), tobi_plot::escaped(setting_of(l)));
-    for (const char* name : {"checkouts", "hit_rate", "fetched_bytes", "written_bytes", "evictions", "remaps"}) {
+    for (const char* name :
+         {"checkouts", "hit_rate", "fetched_bytes", "copied_bytes", "written_bytes", "evictions", "remaps"}) {
       const line value = g.value(name, line());
       table +=
           fmt::format("<td class=\"n\">{}</td>", value.is_number_float() ? fmt::format("{:.4f}", value.get<double>())

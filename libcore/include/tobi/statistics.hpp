@@ -34,6 +34,7 @@ struct global_statistics {
   std::uint64_t checkouts = 0;      // how many were made
   std::uint64_t hits = 0;           // checkouts that found everything here, in one block
   std::uint64_t fetched_bytes = 0;  // from other nodes
+  std::uint64_t copied_bytes = 0;   // from the caches of this node's other workers
   std::uint64_t written_bytes = 0;  // to other nodes
   std::uint64_t evictions = 0;      // blocks that lost their place to another one
   std::uint64_t remaps = 0;         // changes of the kernel's mappings

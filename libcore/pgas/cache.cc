@@ -209,7 +209,7 @@ void cache::fetch(std::uint32_t id, interval wanted, bool ahead) {
   }
   sources near;
   if (!ahead) near.count = parts_.node->look_for(s.block, near.all);
-  arrivals came;
+  arrivals came{};
   s.valid.for_each_gap(wanted, [&](interval gap) { get_or_copy(id, gap, near, came); });
   s.valid.add(wanted);
   show(id, wanted, came);
@@ -373,7 +373,7 @@ void cache::finish() {
   if (fetches) usual_wait_ns_ += (arch::now_ns() - since_ns) / 8 - usual_wait_ns_ / 8;
   // Behind what is fetched here: a neighbour may wait for that.
   if (!expected_.empty()) await_neighbours();
-  if (parts_.sites != nullptr) {
+  if (parts_.sites != nullptr && coming_.home >= 0) {  // not of what was copied alone
     parts_.sites->waited(arch::now_ns() - begin_ns);
     tell_fetched(begin_ns);
   }

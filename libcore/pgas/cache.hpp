@@ -239,11 +239,8 @@ class cache {
     std::array<neighbours::source, neighbours::sources_most> all;
     std::size_t count = 0;
   };
-  // Whence the granules of a block came that a fetch is about.
-  struct arrivals {
-    std::array<std::uint64_t, neighbours::granules> time{};  // of one that came as a whole; 0: it did not
-    std::uint32_t expected = 0;                              // a bit for each that a neighbour fetches
-  };
+  // Of the granules of a block that a fetch is about: when one that came as a whole was fetched. 0: it did not.
+  using arrivals = std::array<std::uint64_t, neighbours::granules>;
   struct expectation {
     std::uint32_t id;
     interval part;
@@ -258,6 +255,7 @@ class cache {
   neighbours::found take(std::uint32_t id, interval part, std::size_t g, const sources& from, neighbours::source& whose,
                          std::uint64_t& time);
   [[nodiscard]] bool copy(std::uint32_t id, interval part, const neighbours::source& from, std::uint64_t time);
+  [[nodiscard]] bool is_expected(std::uint32_t id, std::size_t g) const noexcept;
   void show(std::uint32_t id, interval wanted, const arrivals& came);
   [[nodiscard]] bool shows_what_is_valid(std::uint32_t id) const noexcept;
   void await_neighbours();

@@ -58,10 +58,9 @@ void cache::get_or_copy(std::uint32_t id, interval gap, const sources& from, arr
     neighbours::source whose{};
     std::uint64_t time = now;
     const neighbours::found what = take(id, part, g, from, whose, time);
-    if (part == whole) came.time[g] = time;
+    if (part == whole) came[g] = time;
     if (what == neighbours::found::nothing) continue;
     if (what == neighbours::found::on_its_way) {
-      came.expected |= 1u << g;
       expected_.push_back({id, part, g, whose});
       slots_[id].state |= expects;
     }
@@ -104,13 +103,19 @@ bool cache::copy(std::uint32_t id, interval part, const neighbours::source& from
   return true;
 }
 
+// By this checkout or an earlier one that nobody has waited for: it counts as valid, and is not here.
+bool cache::is_expected(std::uint32_t id, std::size_t g) const noexcept {
+  return std::any_of(expected_.begin(), expected_.end(),
+                     [=](const expectation& e) { return e.id == id && e.granule == g; });
+}
+
 // N4, C6.
 void cache::show(std::uint32_t id, interval wanted, const arrivals& came) {
   const slot& s = slots_[id];
   const std::uint32_t each = parts_.node->granule_bytes();
   for (std::size_t g = wanted.begin / each; g * each < wanted.end; ++g) {
-    if ((came.expected >> g & 1) != 0 || !s.valid.contains(granule_of(s, g))) continue;
-    const std::uint64_t time = came.time[g] != 0 ? came.time[g] : s.generation;
+    if (is_expected(id, g) || !s.valid.contains(granule_of(s, g))) continue;
+    const std::uint64_t time = came[g] != 0 ? came[g] : s.generation;
     parts_.node->shows(cache_place(id), g, time, (s.state & fetching) != 0);
   }
 }

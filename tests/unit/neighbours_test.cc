@@ -251,6 +251,23 @@ TEST_F(neighbours, wait_for_what_comes_to_one) {
   EXPECT_EQ(b.read(5), 5);
 }
 
+// It counts as valid for those that will wait for it.
+TEST_F(neighbours, do_not_show_what_they_expect) {
+  a.memory.late = true;
+  a.start_reading(1);
+  b.start_reading(1);
+  b.all().checkout(b.at(1), 2 * piece, access::read, false);
+  EXPECT_FALSE(b.near().is_shown(0, 1));
+  EXPECT_TRUE(b.near().is_shown(0, 2));
+  a.all().finish();
+  b.all().finish();
+  EXPECT_TRUE(b.near().is_shown(0, 1));
+  EXPECT_EQ(*reinterpret_cast<long*>(b.at(1)), 1);
+  b.all().checkin(b.at(1), 2 * piece, access::read);
+  a.end_reading(1);
+  b.end_reading(1);
+}
+
 TEST_F(neighbours, keep_what_they_have_written_where_they_copy) {
   b.write(1, -1);
   for (std::size_t i = 0; i < per_block; ++i) EXPECT_EQ(a.read(i), static_cast<long>(i));
@@ -323,10 +340,9 @@ TEST(copies, are_of_one_block_or_count_for_nothing) {
   constexpr std::size_t bytes = 4096;
   pgas::neighbours::shown_block shown{};
   std::vector<std::byte> place(bytes);
-  std::atomic<bool> over = false;
-  std::thread owner([&] {
+  const std::jthread owner([&](const std::stop_token& over) {
     // As neighbours::hide() and what follows it.
-    for (std::uint64_t number = 1; !over; ++number) {
+    for (std::uint64_t number = 1; !over.stop_requested(); ++number) {
       for (auto& time : shown.times) time.store(0, std::memory_order_relaxed);
       shown.version.store(shown.version.load(std::memory_order_relaxed) + 1, std::memory_order_release);
       std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -346,8 +362,6 @@ TEST(copies, are_of_one_block_or_count_for_nothing) {
     ++taken;
     for (const std::byte each : copy) ASSERT_EQ(static_cast<std::uint64_t>(each), block_now);
   }
-  over = true;
-  owner.join();
 }
 
 }  // namespace

@@ -172,6 +172,26 @@ TEST_F(neighbours, inherit_what_one_may_read) {
   EXPECT_EQ(b.read(1), 101);
 }
 
+// What was copied is as old as it was there, however late it was copied.
+TEST_F(neighbours, do_not_keep_what_they_copied_from_before_the_acquire_that_they_inherit) {
+  EXPECT_EQ(a.read(0), 0);
+  home(0) = 100;
+  a.acquire_from(-1);
+  EXPECT_EQ(b.read(0), 0);
+  EXPECT_EQ(b.copied(), piece);
+  b.acquire_from(0);
+  EXPECT_EQ(b.read(0), 100);
+}
+
+// A third worker that goes on with what this one shows must know it, too.
+TEST_F(neighbours, hand_on_what_they_inherit) {
+  const auto said = [](worker& w) { return reinterpret_cast<pgas::neighbour_words*>(w.memory.own)->copies_from; };
+  a.acquire_from(-1);
+  EXPECT_LT(said(b), said(a));
+  b.acquire_from(0);
+  EXPECT_EQ(said(b), said(a));
+}
+
 TEST_F(neighbours, fetch_anew_what_one_of_them_has_changed) {
   EXPECT_EQ(a.read(0), 0);
   EXPECT_EQ(b.read(0), 0);

@@ -13,7 +13,7 @@ bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/programs.c
                    tools/bench/peers/openmp.cc $(if $(HAVE_tbb),tools/bench/peers/onetbb.cc) $(bench_apps)
 perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/control.cc tools/perf/pairs.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc \
                    tools/perf/transport_lane.cc tools/perf/raw.cc $(raw_sources)
-report_sources  := tools/report/main.cc tools/report/trace.cc tools/report/activity.cc tools/report/where.cc tools/report/where_shown.cc tools/report/limit.cc tools/report/figures.cc tools/report/results.cc tools/report/lookup.cc tools/report/curves.cc tools/report/papers.cc tools/report/taken.cc tools/report/global.cc tools/report/ramp.cc tools/report/print.cc tools/report/page.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc
+report_sources  := tools/report/main.cc tools/report/trace.cc tools/report/activity.cc tools/report/where.cc tools/report/where_shown.cc tools/report/limit.cc tools/report/figures.cc tools/report/results.cc tools/report/lookup.cc tools/report/curves.cc tools/report/papers.cc tools/report/taken.cc tools/report/global.cc tools/report/ramp.cc tools/report/work_span.cc tools/report/work_span_shown.cc tools/report/print.cc tools/report/page.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc
 example_sources := $(addprefix tools/examples/,collection.cc fib.cc gradients.cc multigrid.cc neighbours.cc particles.cc pi.cc queens.cc sort.cc stencil.cc sweep.cc tour.cc triangles.cc wavefront.cc words.cc)
 
 flags_tools_bench       := $(if $(HAVE_tbb),-DTOBI_HAVE_TBB)

@@ -113,6 +113,8 @@ constexpr setting own_table[] = {
      "write what each worker did, and when, to this file (Perfetto and tobi-report open it)"},
     {"TOBI_TRACE_SIZE", agreement::given, size{field<&settings::trace_bytes>, 4 * kib, 16 * gib},
      "memory of a worker for what TOBI_TRACE records; when it is full the oldest events are dropped"},
+    {"TOBI_WORK_SPAN", agreement::own, name{field<&settings::work_span>, "the name of a file"},
+     "measure the program's work and span on one worker, and write them to this file (for tobi-report)"},
     {"TOBI_DEBUG_MIGRATE", agreement::given, choice_of<&settings::debug_migrate, flag_names>,
      "move the continuation at every fork, to find pointers into other tasks' stacks"},
     {"TOBI_LOG", agreement::own, choice_of<&settings::log, level_names>, "how much is written to standard error"},

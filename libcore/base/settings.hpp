@@ -88,6 +88,7 @@ struct settings {
   bool stats = false;                               // print the statistics at the end of the job
   std::string trace;                                // file of the timeline; "": none
   std::size_t trace_bytes = 16u << 20;              // a worker's ring of events
+  std::string work_span;                            // file of a program's work and span; "": they are not measured
   bool debug_migrate = false;                       // move the continuation at every fork
   log_level log = log_level::warn;
   setting_groups above;

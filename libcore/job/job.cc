@@ -21,6 +21,8 @@
 #include "libcore/job/labels.hpp"
 #include "libcore/job/limits.hpp"
 #include "libcore/job/main_stack.hpp"
+#include "libcore/job/whole_file.hpp"
+#include "libcore/job/work_span_file.hpp"
 #include "libcore/task/door.hpp"
 #include "transports/nap.hpp"
 #include "transports/registry.hpp"
@@ -56,7 +58,8 @@ job::job(const options& chosen) : settings_(first_settings()) {
   global::check(settings_);
   const int cores = arch::worker_cores();
   static_assert(one_per_process == bootstrap::one_per_client);
-  const int wanted = chosen.workers != 0 ? chosen.workers : settings_.workers;
+  const int unless_said = settings_.work_span.empty() ? 0 : 1;
+  const int wanted = chosen.workers != 0 ? chosen.workers : settings_.workers != 0 ? settings_.workers : unless_said;
   check_limits(wanted == one_per_process ? 1 : wanted != 0 ? wanted : cores, cores, settings_);
   base::keep_loaded(reinterpret_cast<const void*>(&first_settings));
   labels::prepare();
@@ -65,7 +68,9 @@ job::job(const options& chosen) : settings_(first_settings()) {
   if (settings_.label) labels::start(rank());
   check_ranks(rank(), size());
   // Before anything runs: a job of hours must not end with a file that never could be written.
-  if (!settings_.trace.empty() && rank() == 0) job_trace::check_writable(settings_.trace);
+  if (!settings_.trace.empty() && rank() == 0) whole_file::check("TOBI_TRACE", settings_.trace);
+  check_measured(rank(), size(), settings_);
+  if (!settings_.work_span.empty()) whole_file::check("TOBI_WORK_SPAN", settings_.work_span);
   nodes_ = find_nodes();
   base::speak_for_node(bootstrap_->local_peers().front() == rank());
   hosts_.assign(bootstrap_->nodes().begin(), bootstrap_->nodes().end());
@@ -105,6 +110,11 @@ job::~job() {
     trace_->write({std::string(transport_name()), std::string(sched_name()), std::string(deque_name()), 0, {}, sites},
                   global_->memory()->counted(true));
     trace_.reset();
+  }
+  if (const trace::measured_program* measured = sched::this_worker().sched().measured(); measured != nullptr) {
+    whole_file file("TOBI_WORK_SPAN", settings_.work_span);
+    file.write(work_span_line(*measured, arch::now_ns() - began_ns_));
+    file.finish();
   }
   if (settings_.stats) {
     std::vector<statistics> each(rank() == 0 ? static_cast<std::size_t>(size()) : 0);
@@ -282,6 +292,7 @@ void job::start_worker() {
                               &nodes_,
                               global_->memory(),
                               settings_.sched,
+                              !settings_.work_span.empty(),
                               settings_.task_stack_bytes,
                               settings_.deque == base::deque_kind::the,
                               settings_.stats,

@@ -11,6 +11,7 @@
 #include "alloc/heap.hpp"
 #include "alloc/remote_objects.hpp"
 #include "alloc/segment.hpp"
+#include "arch/clock.hpp"
 #include "arch/topology.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/per_rank.hpp"
@@ -189,6 +190,7 @@ class job {
   detail::future_name waiter_{};  // of the task here that has asked for a pause
   bool told_of_own_stack_ = false;
   std::vector<detail::future_name> waiting_for_pause_;  // of tasks here that come second, and of roots that end
+  const std::uint64_t began_ns_ = arch::now_ns();
   std::uint64_t run_began_ns_ = 0;
   arch::core core_;            // of this worker; no os_cpu: none in particular
   int view_elsewhere_ = -1;    // a rank whose global memory is at another place than rank 0's, or nowhere; -1: none

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libcore/job/job_trace.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <optional>
+#include <string>
 
 #include "libcore/base/log.hpp"
+#include "libcore/job/whole_file.hpp"
 #include "libcore/trace/trace_file.hpp"
 
 namespace tobi::job {
@@ -24,32 +20,7 @@ namespace {
 constexpr std::uint64_t pings_per_measurement = 32;
 constexpr std::uint64_t piece_events = 4096;
 
-std::string part_of(const std::string& file) { return file + ".part"; }
-
-// A file of our own: in a folder like /tmp the name may be a link that another user has put there. What a killed job
-// has left is removed first.
-int open_new(const std::string& part) {
-  unlink(part.c_str());
-  return open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-}
-
-[[noreturn]] void cannot_write(const std::string& file, int status) {
-  base::fatal("TOBI_TRACE=" + file + " cannot be written (" + std::strerror(errno) + "); name another file.", status);
-}
-
 }  // namespace
-
-void job_trace::check_writable(const std::string& file) {
-  struct stat there {};
-  if (stat(file.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
-    base::fatal("TOBI_TRACE=" + file + " is not a regular file; name another file.", base::exit_usage);
-  }
-  const std::string part = part_of(file);
-  const int fd = open_new(part);
-  if (fd < 0) cannot_write(file, base::exit_usage);
-  close(fd);
-  unlink(part.c_str());
-}
 
 job_trace::job_trace(std::string file, std::size_t ring_bytes, parts lent)
     : file_(std::move(file)), lent_(std::move(lent)), tracer_(ring_bytes) {
@@ -140,21 +111,13 @@ void job_trace::write(trace::trace_facts facts, const global_statistics& memory)
          lent_.clock_of[r] == lent_.clock_of[0] ? trace::clock_line() : trace::clock_line(at_start_[r], at_end[r])});
   }
   trace::trace_encoder encoder(text, facts);
-  const std::string part = part_of(file_);
-  std::FILE* out = nullptr;
+  std::optional<whole_file> out;
   const auto flush = [&] {
-    if (std::fwrite(text.data(), 1, text.size(), out) != text.size()) {
-      const int why = errno;
-      unlink(part.c_str());
-      errno = why;
-      cannot_write(file_, base::exit_failure);
-    }
+    out->write(text);
     text.clear();
   };
   if (net.rank() == 0) {
-    const int fd = open_new(part);
-    out = fd < 0 ? nullptr : fdopen(fd, "w");
-    if (out == nullptr) cannot_write(file_, base::exit_failure);
+    out.emplace("TOBI_TRACE", file_);
     encoder.begin();
     flush();
   }
@@ -162,7 +125,7 @@ void job_trace::write(trace::trace_facts facts, const global_statistics& memory)
   for (std::uint64_t first = 0; first < most; first += piece) {
     for (std::uint64_t i = first; i < std::min(first + piece, ring.size()); ++i) buffer[i - first] = ring.at(i);
     lent_.barrier();
-    for (int r = 0; r < written && out != nullptr; ++r) {
+    for (int r = 0; r < written && out.has_value(); ++r) {
       if (cards[r].events <= first) continue;
       const std::uint64_t count = std::min(piece, cards[r].events - first);
       net.get(net::location{cards[r].piece}, here.data(), count * sizeof(trace::event));
@@ -171,16 +134,10 @@ void job_trace::write(trace::trace_facts facts, const global_statistics& memory)
     }
     lent_.barrier();
   }
-  if (out != nullptr) {
+  if (out.has_value()) {
     encoder.end();
     flush();
-    const bool whole = std::fclose(out) == 0;
-    if (!whole || std::rename(part.c_str(), file_.c_str()) != 0) {
-      const int why = errno;
-      unlink(part.c_str());
-      errno = why;
-      cannot_write(file_, base::exit_failure);
-    }
+    out->finish();
   }
   lent_.barrier();
   lent_.objects->free_local(buffer);

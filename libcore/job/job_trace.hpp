@@ -4,7 +4,7 @@
 // Rank 0 gathers over the job's own transport: each worker copies a piece of its ring to its registered heap, a
 // barrier, rank 0 gets all pieces and writes them, a barrier. So nothing has to be shared between nodes, neither a file
 // system nor memory, and rank 0 needs room for one piece. Until then nothing is written: a job that is killed leaves no
-// file. The file is written under another name, FILE.part, and gets its own when it is whole.
+// file. libcore/job/whole_file.hpp says how.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ class job_trace {
     std::function<void(unsigned)> turn;
   };
 
-  /// Collective. Rank 0 has called check_writable.
+  /// Collective. Rank 0 has called whole_file::check.
   job_trace(std::string file, std::size_t ring_bytes, parts lent);
   /// Stops recording.
   ~job_trace();
@@ -65,9 +65,6 @@ class job_trace {
   /// that fails.
   /// FACTS, of the job: what this does not find out itself. MEMORY: of this worker.
   void write(trace::trace_facts facts, const global_statistics& memory);
-
-  /// Fatal with exit_usage, one sentence, when FILE cannot become a trace. Changes nothing.
-  static void check_writable(const std::string& file);
 
  private:
   base::per_rank<trace::clock_offset> measure_clocks();

@@ -137,6 +137,20 @@ void check_limits(int workers, int cores, const base::settings& in_force) {
   }
 }
 
+void check_measured(int rank, int ranks, const base::settings& in_force) {
+  if (in_force.work_span.empty()) return;
+  if (ranks != 1) {
+    base::fatal_everywhere(rank,
+                           "TOBI_WORK_SPAN measures a program on one worker, and this job has " +
+                               std::to_string(ranks) + "; start one process, with TOBI_WORKERS=1.",
+                           base::exit_usage);
+  }
+  if (in_force.debug_migrate) {
+    base::fatal("TOBI_DEBUG_MIGRATE moves continuations, and with TOBI_WORK_SPAN none moves; unset one of them.",
+                base::exit_usage);
+  }
+}
+
 void tell_what_binds(int workers) {
   const arch::machine& machine = arch::this_machine();
   const int usable = static_cast<int>(machine.cores.size());

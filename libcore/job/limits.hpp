@@ -15,6 +15,8 @@ namespace tobi::job {
 
 /// Fatal, status 2, when this machine cannot hold so many workers.
 void check_limits(int workers, int cores, const base::settings& in_force);
+/// Fatal, status 2, when TOBI_WORK_SPAN cannot measure this job.
+void check_measured(int rank, int ranks, const base::settings& in_force);
 /// Says so where the WORKERS that this process forks have fewer cores and the machine has more: a warning where that
 /// was OpenMP or a launcher, of which the user may not know.
 void tell_what_binds(int workers);

@@ -62,10 +62,13 @@ void job::check_may_pause(const char* call) const {
     base::fatal(std::string(call) + " was called inside a task of a collection; let a task of tobi::run call it.",
                 base::exit_usage);
   }
-  if (sched_name() == "child_rtc") {
+  if (!sched::this_worker().sched().puts_tasks_aside()) {
     base::fatal(std::string(call) +
-                    " needs a task that can wait while its worker does something else, which TOBI_SCHED=child_rtc does "
-                    "not have; choose another scheduler.",
+                    (settings_.work_span.empty()
+                         ? " needs a task that can wait while its worker does something else, which "
+                           "TOBI_SCHED=child_rtc does not have; choose another scheduler."
+                         : " needs a task that can wait while its worker does something else, which TOBI_WORK_SPAN "
+                           "does not have; call it outside of tobi::run to measure this program."),
                 base::exit_usage);
   }
   if (global_->memory()->used) global_->memory()->nothing_held(call);

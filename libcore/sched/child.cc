@@ -37,15 +37,17 @@ constexpr std::size_t whole_units(std::size_t bytes) noexcept {
 }  // namespace
 
 sched_child::sched_child(services& shared) noexcept : scheduler(shared) {
-  tobi_hot.bottom = scratch_.data();
+  no_entries();
   tobi_hot.doorbell = &always_rings;
   tobi_hot.split_sp = std::numeric_limits<std::uintptr_t>::max();  // no return is slow
 }
 
+void sched_child::replace_child(std::uint64_t* words) noexcept { words[4] = reinterpret_cast<std::uint64_t>(&not_now); }
+
 void sched_child::forked(std::uintptr_t sp, std::uint64_t* words) noexcept {
   auto* h = static_cast<detail::handle*>(reinterpret_cast<const arch::saved_frame*>(sp)->handle);
   const auto* type = reinterpret_cast<const detail::task_type*>(words[4]);
-  words[4] = reinterpret_cast<std::uint64_t>(&not_now);
+  replace_child(words);
 
   deque::deque& queue = *s_.work;
   // While a thief still copies the last one, new ones go below those that are gone.

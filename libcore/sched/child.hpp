@@ -57,6 +57,10 @@ class sched_child : public scheduler {
     bool timed = false;   // its end may be waited for: when it was is of interest
   };
 
+  /// What tobi_fork has pushed is nobody's.
+  void no_entries() noexcept { tobi_hot.bottom = scratch_.data(); }
+  /// On the slow path of a fork, at the WORDS that forked() was given: tobi_fork calls nothing in the child's place.
+  static void replace_child(std::uint64_t* words) noexcept;
   /// The newest child of this worker that has not begun.
   bool pop(descriptor& child);
   /// One attempt on another worker; pop() has failed just before.

@@ -2,6 +2,7 @@
 // The C names: what the assembly and the templates of the public headers call. Each goes in by the door.
 #include "libcore/sched/worker.hpp"
 #include "libcore/task/door.hpp"
+#include "libcore/trace/work_span.hpp"
 #include "tobi/detail/measured_pieces.hpp"
 #include "tobi/detail/one_error.hpp"
 #include "tobi/finish.hpp"
@@ -12,10 +13,12 @@
 
 using tobi::sched::this_worker;
 using tobi::tasks::indoors;
+using tobi::trace::not_measured;
 
 extern "C" {
 
 void tobi_on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept {
+  const not_measured still;
   const indoors now;
   this_worker().on_fork(sp, words);
 }
@@ -43,31 +46,38 @@ void tobi_rethrow() {
   this_worker().failures().rethrow();
 }
 void tobi_join(handle* h, void* result, std::uint32_t bytes) {
+  const not_measured still;
   const indoors now;
   this_worker().joins().join(h->record, result, bytes);
 }
 void tobi_abandon(handle* h) noexcept {
+  const not_measured still;
   const indoors now;
   this_worker().joins().take(h->record, nullptr, 0);
 }
 int tobi_take(handle* h, void* result, std::uint32_t bytes) noexcept {
+  const not_measured still;
   const indoors now;
   return this_worker().joins().take(h->record, result, bytes) ? 1 : 0;
 }
 
 future_name tobi_future_create(std::uint32_t consumers, int promise) noexcept {
+  const not_measured still;
   const indoors now;
   return this_worker().futures().create(consumers, promise != 0);
 }
 void tobi_future_set(future_name which, const void* value, std::uint32_t bytes, int checked) noexcept {
+  const not_measured still;
   const indoors now;
   this_worker().futures().set(which, value, bytes, checked != 0);
 }
 void tobi_future_fail(future_name which, int checked) noexcept {
+  const not_measured still;
   const indoors now;
   this_worker().futures().fail(which, checked != 0);
 }
 void tobi_future_join(future_name which, void* value, std::uint32_t bytes) {
+  const not_measured still;
   const indoors now;
   this_worker().futures().join(which, value, bytes);
 }
@@ -98,6 +108,7 @@ int tobi_child_runs_first() noexcept {
 }
 
 void tobi_finish_begin(scope_marker* marker) noexcept {
+  const not_measured still;
   const indoors now;
   this_worker().finishes().begin(*marker);
 }
@@ -106,18 +117,22 @@ void tobi_finish_fail(std::uint64_t finish) noexcept {
   this_worker().finishes().fail(finish);
 }
 void tobi_finish_end(scope_marker* marker) {
+  const not_measured still;
   const indoors now;
   this_worker().finishes().end(*marker);
 }
 std::uint64_t tobi_async_finish() noexcept {
+  const not_measured still;
   const indoors now;
   return this_worker().finishes().async_finish();
 }
 void tobi_async_begin(scope_marker* marker, std::uint64_t finish) noexcept {
+  const not_measured still;
   const indoors now;
   this_worker().finishes().async_begin(*marker, finish);
 }
 void tobi_async_end(scope_marker* marker, std::uint64_t finish) noexcept {
+  const not_measured still;
   const indoors now;
   this_worker().finishes().async_end(*marker, finish);
 }
@@ -127,14 +142,17 @@ void tobi_async_parted(handle* h, std::uint64_t finish) noexcept {
 }
 
 std::uint64_t tobi_group_begin() noexcept {
+  const not_measured still;
   const indoors now;
   return this_worker().finishes().begin_group();
 }
 std::uint64_t tobi_group_async(std::uint64_t finish) noexcept {
+  const not_measured still;
   const indoors now;
   return this_worker().finishes().new_async(finish);
 }
 void tobi_group_end(std::uint64_t finish) {
+  const not_measured still;
   const indoors now;
   this_worker().finishes().end(finish);
 }

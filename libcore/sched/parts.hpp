@@ -43,6 +43,7 @@ struct worker_parts {
   const base::per_rank<int>* nodes;  // of each rank
   tasks::coherence* memory;          // the fences of the global memory; null: there is none
   base::sched_kind sched;
+  bool measures;                 // TOBI_WORK_SPAN, instead
   std::size_t task_stack_bytes;  // of a task that has a stack of its own
   bool use_the;                  // the paper's THE deque instead of the default
   bool count_forks;              // TOBI_STATS

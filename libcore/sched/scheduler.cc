@@ -11,6 +11,7 @@
 #include "libcore/sched/child_rtc.hpp"
 #include "libcore/sched/continuation.hpp"
 #include "libcore/sched/idler.hpp"
+#include "libcore/sched/measuring.hpp"
 #include "libcore/sched/presence.hpp"
 
 namespace tobi::sched {
@@ -45,10 +46,11 @@ struct place_for {
   }
   alignas(Any...) std::byte bytes[std::max({sizeof(Any)...})];
 };
-place_for<sched_greedy, sched_stalling, sched_child_full, sched_child_rtc> place;
+place_for<sched_greedy, sched_stalling, sched_child_full, sched_child_rtc, sched_measuring> place;
 }  // namespace
 
-scheduler& make_scheduler(base::sched_kind kind, services& shared) {
+scheduler& make_scheduler(base::sched_kind kind, bool measures, services& shared) {
+  if (measures) return place.make<sched_measuring>(shared);
   switch (kind) {
     case base::sched_kind::continuation_greedy:
       return place.make<sched_greedy>(shared);

@@ -7,7 +7,8 @@
 //   child_full             the parent runs on, thieves take children that have not begun; each task has a stack
 //   child_rtc              the same, without stacks of their own: a join runs other tasks on top of the one that waits
 //
-// They are the four of the CLUSTER 2022 paper's table II. A scheduler owns the loop in which its worker enters tasks,
+// They are the four of the CLUSTER 2022 paper's table II. A fifth one, of TOBI_WORK_SPAN, has one worker and measures
+// (measuring.hpp). A scheduler owns the loop in which its worker enters tasks,
 // and is offered what all of them share (services.hpp).
 //
 // Schedulers are made in static storage, so that `this` is the same in every process: wait() may return in another one,
@@ -24,6 +25,7 @@
 #include "libcore/sched/services.hpp"
 #include "libcore/task/scheduling.hpp"
 #include "libcore/task/standstill.hpp"
+#include "libcore/trace/work_span.hpp"
 
 namespace tobi::sched {
 
@@ -49,6 +51,8 @@ class scheduler : public tasks::scheduling, public tasks::tied_tasks {
   [[nodiscard]] virtual arch::hot_state& deque_state() noexcept { return tobi_hot; }
   /// Bytes of the stacks of its own that tasks have touched; 0: they run in the uni-address region.
   [[nodiscard]] virtual std::size_t touched_stack_bytes() const noexcept { return 0; }
+  /// What it has measured, or null.
+  [[nodiscard]] virtual const trace::measured_program* measured() const noexcept { return nullptr; }
   /// For the fault handler: the sentence for a fault at ADDRESS, or "" when it is not known why.
   [[nodiscard]] virtual std::string_view explain_fault(const void* /*address*/) const noexcept { return ""; }
 
@@ -61,7 +65,8 @@ class scheduler : public tasks::scheduling, public tasks::tied_tasks {
   services& s_;
 };
 
-/// The scheduler of this process, in a place of its own, the same one on all workers. The caller destroys it.
-scheduler& make_scheduler(base::sched_kind kind, services& shared);
+/// The scheduler of this process, in a place of its own, the same one on all workers: of KIND, or the one that
+/// MEASURES. The caller destroys it.
+scheduler& make_scheduler(base::sched_kind kind, bool measures, services& shared);
 
 }  // namespace tobi::sched

@@ -57,7 +57,7 @@ void worker::start(const worker_parts& parts) {
   parts.closures->watch_region(region_.low(), region_.high());
   outstanding_.start(*parts.hosts, net.rank());
   // The scheduler, and the deque on the words of its fork path.
-  sched_ = &make_scheduler(parts.sched, services_);
+  sched_ = &make_scheduler(parts.sched, parts.measures, services_);
   make_deque(parts_.near.empty() || all_near ? 1 : nodes_in(*parts.nodes));
   deque::deque& work = *deque_;
   services_.work = &work;

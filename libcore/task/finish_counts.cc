@@ -87,6 +87,7 @@ void finish_counts::async_parted(std::uint64_t& handle_record, std::uint64_t fin
 
 void finish_counts::strand_ended(std::uint64_t finish) noexcept {
   const bool here = net_->is_local(net::location{finish});
+  sched_->strand_ends(finish);
   // SC'23, figure 5: Release #2. The finish's body may be elsewhere; a body that is tied to this worker is not.
   if (fences_.used() && (sched_->moves_tasks() || !here)) fences_.release();
   const std::uint64_t before = net_->fetch_add(strands_of(finish), (here ? 0 : one_elsewhere) - 1);
@@ -129,6 +130,7 @@ void finish_counts::end(std::uint64_t finish) {
     joins_.wait_for(finish, copy);
   }
   // Perhaps another process by now, with a fabric elsewhere.
+  sched_->goes_on_behind_finish(finish);
   finish_object ended;
   net_->get(at, &ended, sizeof ended);
   // SC'23, figure 5: Acquire #1. Strands that ended on the finish's rank were this worker's, unless the body has moved.

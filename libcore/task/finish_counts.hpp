@@ -36,7 +36,7 @@ class finish_counts {
   finish_counts(shared_objects& objects, failures& failed, scopes& governing, const fences& memory, joins& waiting,
                 const task_thread& thread) noexcept
       : objects_(objects), failures_(failed), scopes_(governing), fences_(memory), joins_(waiting), thread_(thread) {}
-  void start(net::fabric& net, deque::deque& work, const scheduling& sched) noexcept {
+  void start(net::fabric& net, deque::deque& work, scheduling& sched) noexcept {
     net_ = &net;
     deque_ = &work;
     sched_ = &sched;
@@ -75,7 +75,7 @@ class finish_counts {
   const task_thread& thread_;
   net::fabric* net_ = nullptr;
   deque::deque* deque_ = nullptr;
-  const scheduling* sched_ = nullptr;
+  scheduling* sched_ = nullptr;
 };
 
 }  // namespace tobi::tasks

@@ -137,7 +137,7 @@ void futures::join(future_name which, void* value, std::uint32_t bytes) {
     // The look may have been at what the record held before the claim.
     if (copy.serial != serial_of(which)) joined_too_often(which);
   }
-  joins_.acquire_from(copy);
+  joins_.goes_on_behind(copy);
   if (copy.status == record_status::error) records_.throw_failure(which.record, copy);
   records_.take_result(copy, value, bytes);
   records_.consume(which.record, copy);

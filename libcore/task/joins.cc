@@ -15,7 +15,7 @@ void joins::wait_for(std::uint64_t where, record& copy) {
   come_to("a join");
   if (!records_.finished(where, copy)) sched_->wait(where, copy);
   // Perhaps another process by now. `copy` is on the stack and moved along.
-  acquire_from(copy);
+  goes_on_behind(copy);
 }
 
 void joins::join(std::uint64_t& handle_record, void* result, std::uint32_t bytes) {

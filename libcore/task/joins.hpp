@@ -40,8 +40,9 @@ class joins {
   void come_to(const char* what) noexcept;
   /// Returns when the record at WHERE is done; COPY is what it says then.
   void wait_for(std::uint64_t where, record& copy);
-  /// SC'23, figure 5: Acquire #1, behind a record that is done.
-  void acquire_from(const record& copy) const noexcept {
+  /// The running task goes on behind a record that is done: COPY. SC'23, figure 5: Acquire #1.
+  void goes_on_behind(const record& copy) const noexcept {
+    sched_->goes_on_behind(copy);
     // What a task wrote that ended on this worker is here: it was written through this cache, or that task has acquired
     // it by it.
     if (fences_.used() && copy.by() != net_->rank()) fences_.acquire(0, copy.by());

@@ -22,6 +22,8 @@ class scheduling {
   [[nodiscard]] virtual bool moves_at_joins() const noexcept { return false; }
   /// Whether a task that waits may lie below others on the same stack, and cannot go on before they have ended.
   [[nodiscard]] virtual bool buries_tasks() const noexcept { return false; }
+  /// Whether a task that waits is put aside, so that its worker can do anything else meanwhile.
+  [[nodiscard]] virtual bool puts_tasks_aside() const noexcept { return !buries_tasks(); }
 
   /// Returns when the record at WHERE, which was not done a moment ago, is; COPY is what it says then. Perhaps in
   /// another process.
@@ -30,6 +32,14 @@ class scheduling {
   virtual void conclude(net::location where, record& made) noexcept = 0;
   /// The running task has awakened others and goes on: thieves may take them.
   virtual void show_awakened() noexcept = 0;
+
+  // --- for the one that measures paths -------------------------------------------------------------------
+  /// The running task goes on behind a record that says DONE.
+  virtual void goes_on_behind(const record& /*done*/) noexcept {}
+  /// A strand of FINISH that was counted has ended.
+  virtual void strand_ends(std::uint64_t /*finish*/) noexcept {}
+  /// The running task goes on behind FINISH, all of whose strands have ended.
+  virtual void goes_on_behind_finish(std::uint64_t /*finish*/) noexcept {}
 };
 
 }  // namespace tobi::tasks

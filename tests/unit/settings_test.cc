@@ -82,7 +82,8 @@ std::vector<std::string> fields_of(const settings& s) {
   const auto& [workers, nodes, bootstrap, listen, connect, peer_timeout_s, ports, transport, mpi, deque, sched, victims,
                task_stack_bytes, local_collection, stack_bytes, stack_given, heap_bytes, heap_given, deque_entries,
                caching, cache_bytes, cache_shared, block_bytes, sub_block_bytes, read_ahead_bytes, global_bytes,
-               map_limit, debug_global, pin, label, stats, trace, trace_bytes, debug_migrate, log, above] = s;
+               map_limit, debug_global, pin, label, stats, trace, trace_bytes, work_span, debug_migrate, log, above] =
+      s;
   const auto& [wrap, fault, mask] = above.of<decorators::settings>();
   const auto& [amo_server] = above.of<soft::settings>();
   const auto& [device, port, gid_index, sl, traffic_class, pkey_index, connections] = above.of<verbs::settings>();
@@ -92,9 +93,9 @@ std::vector<std::string> fields_of(const settings& s) {
   return texts_of(workers, nodes, bootstrap, listen, connect, peer_timeout_s, ports, transport, mpi, deque, sched,
                   victims, task_stack_bytes, local_collection, stack_bytes, stack_given, heap_bytes, heap_given,
                   deque_entries, caching, cache_bytes, cache_shared, block_bytes, sub_block_bytes, read_ahead_bytes,
-                  global_bytes, map_limit, debug_global, pin, label, stats, trace, trace_bytes, debug_migrate, log,
-                  wrap, fault, mask, amo_server, device, port, gid_index, sl, traffic_class, pkey_index, connections,
-                  library, tni, order, domain, provider, progress, modes, seed);
+                  global_bytes, map_limit, debug_global, pin, label, stats, trace, trace_bytes, work_span,
+                  debug_migrate, log, wrap, fault, mask, amo_server, device, port, gid_index, sl, traffic_class,
+                  pkey_index, connections, library, tni, order, domain, provider, progress, modes, seed);
 }
 
 struct change {
@@ -157,6 +158,7 @@ constexpr change changes[] = {
     {"TOBI_STATS", "on", [](settings& s) { s.stats = true; }},
     {"TOBI_TRACE", "/a/file", [](settings& s) { s.trace = "/a/file"; }},
     {"TOBI_TRACE_SIZE", "8K", [](settings& s) { s.trace_bytes = 8u << 10; }},
+    {"TOBI_WORK_SPAN", "/a/span", [](settings& s) { s.work_span = "/a/span"; }},
     {"TOBI_DEBUG_MIGRATE", "true", [](settings& s) { s.debug_migrate = true; }},
     {"TOBI_LOG", "trace", [](settings& s) { s.log = log_level::trace; }},
 };

@@ -4,12 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
 
 #include "tools/command_line.hpp"
 #include "tools/output.hpp"
 #include "tools/plot/svg.hpp"
 #include "tools/report/figures.hpp"
 #include "tools/report/print.hpp"
+#include "tools/report/work_span.hpp"
 
 namespace {
 
@@ -21,6 +23,9 @@ struct arguments {
   std::vector<std::string> files;
   std::string html, papers;
   std::vector<std::string> svg;  // names and files, in turn
+  std::string work_span;         // a file of TOBI_WORK_SPAN
+  std::string steal;
+  std::vector<std::string> measured;
   bool json = false;
   bool complete = false;
 };
@@ -36,10 +41,20 @@ arguments parse(int argc, char** argv) {
   app.add_option("--svg", a.svg, "NAME FILE: write one figure of the first trace; NAME is one of " + names)
       ->type_name("NAME FILE")
       ->expected(2);
+  app.add_option("--work-span", a.work_span,
+                 "a file of TOBI_WORK_SPAN: work, span, and how fast the program can be on any number of workers")
+      ->type_name("FILE");
+  app.add_option("--steal", a.steal, "with --work-span: what a steal costs, 2us unless said, at most 200us")
+      ->type_name("TIME");
+  app.add_option("--measured", a.measured, "with --work-span: times to compare with, such as 1=0.52 2=0.27")
+      ->type_name("WORKERS=SECONDS");
   app.add_option("--papers", a.papers, "the papers' numbers (tools/report/papers.json), to compare ours with");
   app.add_flag("--complete", a.complete, "fail where a result that --papers asks for is in none of the files");
   tobi_tools::parse(app, argc, argv, [](const CLI::ParseError& e) { return std::string(e.what()); });
-  if (a.files.empty()) refuse("name a trace or a file of --json lines first");
+  if (a.work_span.empty() && !(a.steal.empty() && a.measured.empty())) {
+    refuse("--steal and --measured mean nothing without --work-span");
+  }
+  if (a.files.empty() && a.work_span.empty()) refuse("name a trace or a file of --json lines first");
   if (a.complete && a.papers.empty()) refuse("--complete means nothing without --papers");
   if (!a.svg.empty() && std::find(figure_names.begin(), figure_names.end(), a.svg[0]) == figure_names.end()) {
     refuse(a.svg[0] + " is not one of " + names);
@@ -49,6 +64,23 @@ arguments parse(int argc, char** argv) {
 
 void write_or_refuse(const std::string& file, const std::string& text) {
   if (!tobi_plot::write_file(file, text)) refuse(file + " cannot be written");
+}
+
+std::optional<prediction> predicted(const arguments& a) {
+  if (a.work_span.empty()) return {};
+  span_question asked;
+  if (!a.steal.empty()) asked.steal_ns = parse_duration_ns(a.steal);
+  for (const std::string& one : a.measured) asked.measured.push_back(parse_measured(one));
+  std::vector<line> read;
+  read_results(a.work_span, read);
+  if (read.size() != 1 || !read[0].contains("kind") || read[0].at("kind") != "work_span") {
+    throw bad_input(a.work_span + " is not a file of TOBI_WORK_SPAN");
+  }
+  try {
+    return predict(read[0], asked);
+  } catch (const nlohmann::json::exception&) {
+    throw bad_input(a.work_span + " is not a whole file of TOBI_WORK_SPAN");
+  }
 }
 
 int run(const arguments& a) {
@@ -66,6 +98,7 @@ int run(const arguments& a) {
   std::vector<line> results = medians(read);
   const std::size_t measured = results.size();
   for (const traced& t : traces) results.push_back(to_json(t.read, t.seen));
+  const std::optional<prediction> spans = predicted(a);
 
   std::vector<comparison> papers;
   if (!a.papers.empty()) papers = compare(a.papers, results);
@@ -73,7 +106,9 @@ int run(const arguments& a) {
     if (traces.empty()) refuse("--svg needs a trace");
     write_or_refuse(a.svg[1], figure(a.svg[0], traces[0].read, traces[0].seen));
   }
-  if (!a.html.empty()) write_or_refuse(a.html, page(traces, results, papers));
+  if (!a.html.empty()) {
+    write_or_refuse(a.html, page(traces, results, papers, spans ? prediction_of(a.work_span, *spans) : ""));
+  }
   int status = 0;
   if (a.complete) {
     for (const std::string& what : not_found(a.papers, results)) {
@@ -82,6 +117,7 @@ int run(const arguments& a) {
     }
   }
   if (a.json) {
+    if (spans) results.push_back(to_json(*spans));
     for (const line& l : results) fmt::print("{}\n", l.dump(-1, ' ', false, line::error_handler_t::replace));
     return status;
   }
@@ -89,6 +125,7 @@ int run(const arguments& a) {
   print_results({results.begin(), results.begin() + static_cast<std::ptrdiff_t>(measured)});
   print_ramp(results);
   print_comparisons(papers);
+  if (spans) print_prediction(a.work_span, *spans);
   return status;
 }
 

@@ -96,7 +96,7 @@ std::string operations_of(const std::vector<line>& lines) {
 }  // namespace
 
 std::string page(const std::vector<traced>& traces, const std::vector<line>& results,
-                 const std::vector<comparison>& papers) {
+                 const std::vector<comparison>& papers, const std::string& work_span) {
   std::string out =
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Tobiuo: report</title><style>\n"
       "body{font-family:sans-serif;max-width:72em;margin:2em auto;padding:0 "
@@ -113,6 +113,7 @@ std::string page(const std::vector<traced>& traces, const std::vector<line>& res
   if (const std::string ramp = ramp_of(results); !ramp.empty()) out += "<h2>Coarse tasks</h2>\n" + ramp;
   if (const std::string memory = global_memory_of(results); !memory.empty()) out += "<h2>Global memory</h2>\n" + memory;
   if (const std::string ops = operations_of(results); !ops.empty()) out += "<h2>Operations</h2>\n" + ops;
+  if (!work_span.empty()) out += "<h2>Work and span</h2>\n" + work_span;
   for (const traced& t : traces) {
     out += fmt::format("<h2>Trace {}</h2>\n<p>{} workers, {}, {}, {}; {} of the oldest events lost.</p>\n",
                        escaped(t.read.file), t.read.ranks.size(), escaped(t.read.transport), escaped(t.read.sched),

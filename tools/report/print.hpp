@@ -30,8 +30,8 @@ std::string bars_of(const std::vector<line>& runs);
 /// How large and where the runs were from which LINES come, in one sentence: workers, nodes, transports, and of each
 /// program its parameters from the least to the largest.
 std::string taken(const std::vector<line>& lines);
-/// The whole page: nothing in it refers to anything outside.
+/// The whole page: nothing in it refers to anything outside. WORK_SPAN is a part of it, or "".
 std::string page(const std::vector<traced>& traces, const std::vector<line>& results,
-                 const std::vector<comparison>& papers);
+                 const std::vector<comparison>& papers, const std::string& work_span);
 
 }  // namespace tobi_report

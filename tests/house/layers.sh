@@ -59,7 +59,7 @@ layer 'examples' 'tobi/' tools/examples
 layer 'tobi-perf' 'tobi/|tools/perf/|tools/(command_line|meet|output|samples).hpp|tools/plot/|transports/(transport|registry|meeting|[a-z]+/settings).hpp|bootstrap/bootstrap.hpp|bootstrap/tcp/|libcore/base/|arch/' tools/perf
 layer 'raw loops' 'tools/perf/lane.hpp|transports/[a-z0-9_]+/(settings|shm_files|raw_lane[a-z_]*).hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' 'transports/*/raw_lane*'
 layer 'tobi-info' 'tools/info/|tools/(output|samples).hpp|transports/(transport|registry|meeting|route/route|decorators/wrap|[a-z]+/settings).hpp|bootstrap/(bootstrap|layout|host_names).hpp|libcore/base/|arch/' tools/info
-layer 'tobi-report' 'tools/report/|tools/(command_line|output).hpp|tools/plot/' tools/report
+layer 'tobi-report' 'tools/report/|tools/(command_line|output|samples).hpp|tools/plot/' tools/report
 layer 'the figures' 'tools/plot/' tools/plot
 layer 'tobi-bench' 'tobi/|tools/bench/|tools/(command_line|output|samples).hpp|libcore/base/(shared_library|statistics).hpp|libcore/pool/balance_(node|tree).hpp' tools/bench
 

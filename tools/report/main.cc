@@ -11,6 +11,7 @@
 #include "tools/plot/svg.hpp"
 #include "tools/report/figures.hpp"
 #include "tools/report/print.hpp"
+#include "tools/report/verdict.hpp"
 #include "tools/report/work_span.hpp"
 
 namespace {
@@ -22,8 +23,10 @@ using namespace tobi_report;
 struct arguments {
   std::vector<std::string> files;
   std::string html, papers;
-  std::vector<std::string> svg;  // names and files, in turn
-  std::string work_span;         // a file of TOBI_WORK_SPAN
+  std::vector<std::string> svg;      // names and files, in turn
+  std::vector<std::string> compare;  // two files
+  std::string fail_above;
+  std::string work_span;  // a file of TOBI_WORK_SPAN
   std::string steal;
   std::vector<std::string> measured;
   bool json = false;
@@ -41,6 +44,14 @@ arguments parse(int argc, char** argv) {
   app.add_option("--svg", a.svg, "NAME FILE: write one figure of the first trace; NAME is one of " + names)
       ->type_name("NAME FILE")
       ->expected(2);
+  app.add_option("--compare", a.compare,
+                 "FIRST SECOND: two files of --json lines of the same rows, 7 repeats or more of each in turn: which "
+                 "rows are worse in the second")
+      ->type_name("FIRST SECOND")
+      ->expected(2);
+  app.add_option("--fail-above", a.fail_above,
+                 "with --compare: fail where a row is worse by more than this, such as 5%")
+      ->type_name("PERCENT");
   app.add_option("--work-span", a.work_span,
                  "a file of TOBI_WORK_SPAN: work, span, and how fast the program can be on any number of workers")
       ->type_name("FILE");
@@ -54,7 +65,9 @@ arguments parse(int argc, char** argv) {
   if (a.work_span.empty() && !(a.steal.empty() && a.measured.empty())) {
     refuse("--steal and --measured mean nothing without --work-span");
   }
-  if (a.files.empty() && a.work_span.empty()) refuse("name a trace or a file of --json lines first");
+  if (a.compare.empty() && !a.fail_above.empty()) refuse("--fail-above means nothing without --compare");
+  if (a.files.empty() && a.work_span.empty() && a.compare.empty())
+    refuse("name a trace or a file of --json lines first");
   if (a.complete && a.papers.empty()) refuse("--complete means nothing without --papers");
   if (!a.svg.empty() && std::find(figure_names.begin(), figure_names.end(), a.svg[0]) == figure_names.end()) {
     refuse(a.svg[0] + " is not one of " + names);
@@ -83,7 +96,25 @@ std::optional<prediction> predicted(const arguments& a) {
   }
 }
 
+// Returns the exit status.
+int compared(const arguments& a) {
+  constexpr double usual_margin = 0.05;
+  const double margin = a.fail_above.empty() ? usual_margin : parse_percent(a.fail_above);
+  const comparison_of_files found = compare_files(a.compare[0], a.compare[1], margin);
+  if (a.json) {
+    for (const compared_times& row : found.rows) fmt::print("{}\n", to_json(row).dump());
+    for (const std::string& what : found.missing) std::fprintf(stderr, "tobi-report: %s.\n", what.c_str());
+  } else {
+    print_comparison(found);
+  }
+  return !a.fail_above.empty() && has_failed(found) ? 1 : 0;
+}
+
 int run(const arguments& a) {
+  if (!a.compare.empty()) {
+    if (!a.files.empty() || !a.work_span.empty()) refuse("--compare takes two files and no others");
+    return compared(a);
+  }
   std::vector<traced> traces;
   std::vector<line> read;
   for (const std::string& file : a.files) {
@@ -123,6 +154,7 @@ int run(const arguments& a) {
   }
   for (const traced& t : traces) print_trace(t);
   print_results({results.begin(), results.begin() + static_cast<std::ptrdiff_t>(measured)});
+  print_operations(results);
   print_ramp(results);
   print_comparisons(papers);
   if (spans) print_prediction(a.work_span, *spans);

@@ -88,6 +88,20 @@ void print_results(const std::vector<line>& lines) {
   }
 }
 
+void print_operations(const std::vector<line>& lines) {
+  bool first = true;
+  for (const line& l : lines) {
+    if (!l.contains("op")) continue;
+    const auto seconds = time_of(l);
+    if (!seconds) continue;
+    if (std::exchange(first, false)) {
+      fmt::print("{:<50}{:>8}{:>12}{:>12}{:>12}\n", "operation", "repeats", "us", "least", "most");
+    }
+    fmt::print("{:<50}{:>8}{:>12.4g}{:>12.4g}{:>12.4g}\n", title_of(l), l.at("runs").dump(), *seconds * 1e6,
+               l.at("seconds_min").get<double>() * 1e6, l.at("seconds_max").get<double>() * 1e6);
+  }
+}
+
 void print_comparisons(const std::vector<comparison>& all) {
   for (const comparison& c : all) {
     fmt::print("{}, {}: {}\n", c.source, c.where, c.what);

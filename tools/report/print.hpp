@@ -17,6 +17,8 @@ struct traced {
 
 void print_trace(const traced& t);
 void print_results(const std::vector<line>& lines);
+/// Of tobi-perf; the time is what time_of() says.
+void print_operations(const std::vector<line>& lines);
 void print_comparisons(const std::vector<comparison>& all);
 
 /// Of tobi-bench ramp, a table of times in leaves; "" where there is none.

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <string_view>
 
 #include "tools/report/trace.hpp"
@@ -20,11 +21,6 @@ std::string text_of(const line& l, const char* name) {
   const auto at = l.find(name);
   if (at == l.end() || at->is_null()) return "";
   return at->is_string() ? at->get<std::string>() : at->dump();
-}
-
-double seconds_of(const line& l) {
-  const auto at = l.find("seconds");
-  return at != l.end() && at->is_number() ? at->get<double>() : 0;
 }
 
 }  // namespace
@@ -53,17 +49,37 @@ void read_results(const std::string& file, std::vector<line>& into) {
   if (!any) throw bad_input(file + " is empty");
 }
 
+std::string key_of(const line& l) {
+  constexpr std::array of_app{"for",     "app",   "peer",      "params",           "scheme",
+                              "workers", "nodes", "transport", "provider",         "mask",
+                              "server",  "sched", "deque",     "local_collection", "cache_policy"};
+  constexpr std::array of_op{"op", "transport", "size", "raw", "pairs"};
+  std::string key;
+  const auto add = [&](const char* name) { key += text_of(l, name) + "\n"; };
+  if (l.contains("app") && l.contains("seconds")) {
+    for (const char* name : of_app) add(name);
+  } else if (l.contains("op")) {
+    for (const char* name : of_op) add(name);
+  }
+  return key;
+}
+
+std::optional<double> time_of(const line& l) {
+  const auto number = [&](const char* name, double unit) -> std::optional<double> {
+    const auto at = l.find(name);
+    if (at == l.end() || !at->is_number() || at->get<double>() <= 0) return std::nullopt;
+    return at->get<double>() * unit;
+  };
+  if (!l.contains("op")) return number("seconds", 1);
+  const std::string name = text_of(l, "op");
+  return number(name.starts_with("bw") || name.starts_with("rate") ? "mean_us" : "median_us", 1e-6);
+}
+
 std::vector<line> medians(const std::vector<line>& lines) {
-  constexpr std::array kept{"for",     "app",   "peer",      "params",           "scheme",
-                            "workers", "nodes", "transport", "provider",         "mask",
-                            "server",  "sched", "deque",     "local_collection", "cache_policy"};
   std::vector<std::vector<line>> groups;
   std::map<std::string, std::size_t> place;
   for (const line& l : lines) {
-    std::string key;
-    if (l.contains("app") && l.contains("seconds")) {
-      for (const char* name : kept) key += text_of(l, name) + "\n";
-    }
+    const std::string key = key_of(l);
     if (key.empty() || !place.contains(key)) {
       if (!key.empty()) place[key] = groups.size();
       groups.push_back({l});
@@ -71,13 +87,15 @@ std::vector<line> medians(const std::vector<line>& lines) {
       groups[place[key]].push_back(l);
     }
   }
+  const auto seconds = [](const line& l) { return time_of(l).value_or(0); };
   std::vector<line> out;
   for (std::vector<line>& g : groups) {
-    std::stable_sort(g.begin(), g.end(), [](const line& a, const line& b) { return seconds_of(a) < seconds_of(b); });
+    std::stable_sort(g.begin(), g.end(), [&](const line& a, const line& b) { return seconds(a) < seconds(b); });
     line chosen = g[(g.size() - 1) / 2];
-    if (chosen.contains("app") && chosen.contains("seconds")) {
+    if (!key_of(chosen).empty()) {
       chosen["runs"] = g.size();
-      chosen["seconds_min"] = seconds_of(g.front());
+      chosen["seconds_min"] = seconds(g.front());
+      chosen["seconds_max"] = seconds(g.back());
     }
     out.push_back(std::move(chosen));
   }

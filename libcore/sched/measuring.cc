@@ -60,7 +60,7 @@ void sched_measuring::run_root(void (*first)(void*), const void* argument, std::
   s_.presence.set_busy(true);
   if (!std::exchange(calibrated_, true)) {
     tobi_enter_root(reinterpret_cast<std::uintptr_t>(top_), &calibrate, this);
-    clock_.watch(core_, static_cast<std::uint64_t>(long_strand_ns / arch::ns_per_cycle()));
+    clock_.watch(core_, std::llround(long_strand_ns / arch::ns_per_cycle()));
   }
   const std::uintptr_t sp = (reinterpret_cast<std::uintptr_t>(top_) - argument_bytes) & ~std::uintptr_t{63};
   std::memcpy(reinterpret_cast<void*>(sp), argument, argument_bytes);

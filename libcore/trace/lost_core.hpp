@@ -39,14 +39,21 @@ class lost_core {
     std::uint64_t core_ns = 0;
     long waited = 0;  // how often the thread has given its core away
   };
+  // The two clocks at one moment: where the core was taken between them, they are read again.
   static reading read() noexcept {
-    timespec core{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &core);
+    reading now;
+    for (int tries = 0; tries < 10; ++tries) {
+      const std::uint64_t before = arch::now_ns();
+      timespec core{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &core);
+      now.wall_ns = arch::now_ns();
+      now.core_ns = static_cast<std::uint64_t>(core.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(core.tv_nsec);
+      if (now.wall_ns - before < least_ns) break;
+    }
     rusage used{};
     getrusage(RUSAGE_THREAD, &used);
-    return {arch::now_ns(),
-            static_cast<std::uint64_t>(core.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(core.tv_nsec),
-            used.ru_nvcsw};
+    now.waited = used.ru_nvcsw;
+    return now;
   }
 
   reading last_;

@@ -18,6 +18,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "arch/clock.hpp"
@@ -106,18 +107,21 @@ class span_clock {
   bool stop(std::uint64_t now) noexcept {
     if (!goes_) return false;
     goes_ = false;
-    const std::uint64_t strand = now - since_;
-    add(static_cast<std::int64_t>(strand > long_ ? less_what_was_lost(strand) : strand));
+    const auto strand = static_cast<std::int64_t>(now - since_);
+    add(strand > long_ ? less_what_was_lost(strand) : strand);
     since_ = now;
     return true;
   }
   void start(std::uint64_t now) noexcept {
-    if (now - since_ > long_ && core_ != nullptr) core_->lost_ns();  // which was not in a strand
+    if (static_cast<std::int64_t>(now - since_) > long_) {
+      core_->lost_ns();  // in no strand, and what is lost while it is asked for is in none either
+      now = arch::cycles();
+    }
     since_ = now;
     goes_ = true;
   }
   /// Time that CORE says others have taken from a strand of more than LONG_STRAND cycles is not the strand's.
-  void watch(lost_core& core, std::uint64_t long_strand) noexcept {
+  void watch(lost_core& core, std::int64_t long_strand) noexcept {
     core_ = &core;
     long_ = long_strand;
   }
@@ -151,8 +155,8 @@ class span_clock {
     run_.path.lengthen(cycles);
   }
 
-  std::uint64_t less_what_was_lost(std::uint64_t strand) noexcept {
-    const auto lost = static_cast<std::uint64_t>(static_cast<double>(core_->lost_ns()) / arch::ns_per_cycle());
+  std::int64_t less_what_was_lost(std::int64_t strand) noexcept {
+    const auto lost = static_cast<std::int64_t>(static_cast<double>(core_->lost_ns()) / arch::ns_per_cycle());
     return strand - std::min(strand, lost);
   }
   void take_off(std::int64_t cycles) noexcept {
@@ -167,7 +171,7 @@ class span_clock {
   bool goes_ = false;
   std::uint64_t began_ = 0;  // of the run
   lost_core* core_ = nullptr;
-  std::uint64_t long_ = ~std::uint64_t{0};
+  std::int64_t long_ = std::numeric_limits<std::int64_t>::max();  // else there is a core_
   work_and_span run_;
 };
 

@@ -53,8 +53,8 @@ std::vector<std::string> warnings(const prediction& p) {
   }
   if (p.interruptions > 1) {
     all.push_back(
-        fmt::format("Other processes took the worker's core {:.0f} times, which counts as work, and perhaps as "
-                    "span: measure again where nothing else runs.",
+        fmt::format("Other processes took the worker's core {:.0f} times. That time is taken off, but not what they "
+                    "did to the caches: measure again where nothing else runs.",
                     p.interruptions));
   }
   return all;

@@ -58,7 +58,7 @@ job::job(const options& chosen) : settings_(first_settings()) {
   global::check(settings_);
   const int cores = arch::worker_cores();
   static_assert(one_per_process == bootstrap::one_per_client);
-  const int unless_said = settings_.work_span.empty() ? 0 : 1;
+  const int unless_said = !settings_.work_span.empty() && !bootstrap::launched() ? 1 : 0;
   const int wanted = chosen.workers != 0 ? chosen.workers : settings_.workers != 0 ? settings_.workers : unless_said;
   check_limits(wanted == one_per_process ? 1 : wanted != 0 ? wanted : cores, cores, settings_);
   base::keep_loaded(reinterpret_cast<const void*>(&first_settings));

@@ -4,7 +4,7 @@
 // Rank 0 gathers over the job's own transport: each worker copies a piece of its ring to its registered heap, a
 // barrier, rank 0 gets all pieces and writes them, a barrier. So nothing has to be shared between nodes, neither a file
 // system nor memory, and rank 0 needs room for one piece. Until then nothing is written: a job that is killed leaves no
-// file. libcore/job/whole_file.hpp says how.
+// file that looks whole (libcore/job/whole_file.hpp).
 #pragma once
 
 #include <cstdint>

@@ -55,6 +55,11 @@ refused "a part of such a file" "part.json is not a whole file of TOBI_WORK_SPAN
 refused "a file that is not there" "cannot be read" --work-span "$folder/none.json"
 sed 's/"runs":2/"runs":0/' "$w" >"$folder/none.json"
 refused "a program without a run" "the program made no run (tobi::run), so there is nothing to predict" --work-span "$folder/none.json"
+sed 's/"span_ns":2000000000,"forks_on/"span_ns":0,"forks_on/' "$w" >"$folder/none.json"
+refused "a span of nothing" "work or span is shorter than what measuring it takes" --work-span "$folder/none.json"
+refused "a time without an end" "--measured 1=inf is not WORKERS=SECONDS" --work-span "$w" --measured 1=inf
+sed 's/"steal_ns":20000,/"steal_ns":2000,/' "$w" >"$folder/none.json"
+refused "costs that are not in order" "the costs of a steal are not in order" --work-span "$folder/none.json" --steal 100us
 
 # A program is measured, with the settings as they are: one worker is chosen where nothing else is said.
 run env -u TOBI_WORKERS TOBI_WORK_SPAN="$folder/fib.json" "$bench" fib --n 20

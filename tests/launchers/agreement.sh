@@ -95,6 +95,11 @@ two TOBI_SCHED=child_full A=1 $trees
 all "rank 0 alone says the scheduler" '[ $status -eq 0 ]' 'says "child_full"' 'says yes'
 two TOBI_TRACE="$folder/trace.json" A=1 $fib
 all "rank 0 alone asks for a trace" '[ $status -eq 0 ]' '[ -s "$folder/trace.json" ]'
+for way in 'TOBI_WORK_SPAN=$folder/w.json A=1' 'A=1 TOBI_WORK_SPAN=$folder/w.json'; do
+  eval "two $way $fib"
+  all "a program that two processes run is not measured, whoever asks for it" '[ $status -eq 2 ]' '! says result' one_message \
+    'complains "TOBI_WORK_SPAN measures a program on one worker, and this job has 2; start one process"' '[ ! -e "$folder/w.json" ]'
+done
 two TOBI_LOG=info TOBI_LOG=error $fib
 all "each process logs what it is told to" '[ $status -eq 0 ]' 'complains "info: rank 0"' '! complains "info: rank 1"'
 two TOBI_PIN=none TOBI_PIN=auto $fib

@@ -97,7 +97,7 @@ void print_operations(const std::vector<line>& lines) {
     if (std::exchange(first, false)) {
       fmt::print("{:<50}{:>8}{:>12}{:>12}{:>12}\n", "operation", "repeats", "us", "least", "most");
     }
-    fmt::print("{:<50}{:>8}{:>12.4g}{:>12.4g}{:>12.4g}\n", title_of(l), l.at("runs").dump(), *seconds * 1e6,
+    fmt::print("{:<50}{:>8}{:>12.4g}{:>12.4g}{:>12.4g}\n", row_of(l), l.at("runs").dump(), *seconds * 1e6,
                l.at("seconds_min").get<double>() * 1e6, l.at("seconds_max").get<double>() * 1e6);
   }
 }

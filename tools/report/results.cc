@@ -50,17 +50,13 @@ void read_results(const std::string& file, std::vector<line>& into) {
 }
 
 std::string key_of(const line& l) {
-  constexpr std::array of_app{"for",     "app",   "peer",      "params",           "scheme",
-                              "workers", "nodes", "transport", "provider",         "mask",
-                              "server",  "sched", "deque",     "local_collection", "cache_policy"};
-  constexpr std::array of_op{"op", "transport", "size", "raw", "pairs"};
+  constexpr std::array kept{"for",         "app",  "peer",   "params",  "scheme", "op",
+                            "size",        "raw",  "pairs",  "workers", "nodes",  "transport",
+                            "provider",    "mask", "server", "sched",   "deque",  "local_collection",
+                            "cache_policy"};
   std::string key;
-  const auto add = [&](const char* name) { key += text_of(l, name) + "\n"; };
-  if (l.contains("app") && l.contains("seconds")) {
-    for (const char* name : of_app) add(name);
-  } else if (l.contains("op")) {
-    for (const char* name : of_op) add(name);
-  }
+  if (!(l.contains("app") && l.contains("seconds")) && !l.contains("op")) return key;
+  for (const char* name : kept) key += text_of(l, name) + "\n";
   return key;
 }
 
@@ -117,6 +113,11 @@ std::string title_of(const line& l) {
   }
   if (l.contains("peer")) title += " (" + text_of(l, "peer") + ")";
   return title;
+}
+
+std::string row_of(const line& l) {
+  const std::string setting = setting_of(l);
+  return title_of(l) + (setting.empty() || setting == text_of(l, "transport") ? "" : "; " + setting);
 }
 
 std::string setting_of(const line& l) {

@@ -29,5 +29,7 @@ std::vector<line> medians(const std::vector<line>& lines);
 std::string title_of(const line& l);
 /// Where and how it ran: workers, transport, scheduler, deque.
 std::string setting_of(const line& l);
+/// Both, what a row is among others.
+std::string row_of(const line& l);
 
 }  // namespace tobi_report

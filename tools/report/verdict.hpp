@@ -46,7 +46,7 @@ struct comparison_of_files {
 comparison_of_files compare_files(const std::string& a, const std::string& b, double margin);
 void print_comparison(const comparison_of_files& c);
 line to_json(const compared_times& row);
-/// Whether a row is worse by more than the margin, or cannot be compared.
+/// Whether a row is worse by more than the margin, or cannot be compared: too few repeats, or none in one of the files.
 bool has_failed(const comparison_of_files& c);
 
 /// "5%" to 0.05. Throws bad_input.

@@ -24,6 +24,7 @@ double burdened_s(const line& measured, double steal_ns) {
   for (const line& one : measured.at("burdened")) {
     const auto high = one.at("steal_ns").get<double>();
     const double high_s = one.at("span_ns").get<double>() / second;
+    if (high <= low) throw bad_input("the costs of a steal are not in order");
     if (steal_ns <= high) return low_s + (high_s - low_s) * (steal_ns - low) / (high - low);
     low = high;
     low_s = high_s;
@@ -86,6 +87,9 @@ prediction predict(const line& measured, const span_question& asked) {
   for (const line& run : measured.at("each")) p.runs.push_back(read_one(run));
   p.number_of_runs = measured.at("runs").get<double>();
   if (p.number_of_runs == 0) throw bad_input("the program made no run (tobi::run), so there is nothing to predict");
+  if (p.all.work_s <= 0 || p.all.span_s <= 0) {
+    throw bad_input("the program's work or span is shorter than what measuring it takes; give it more to do");
+  }
   p.outside_s = measured.at("outside_ns").get<double>() / second;
   p.taken_off_s = measured.at("taken_off_ns").get<double>() / second;
   p.interruptions = measured.at("interruptions").get<double>();
@@ -104,7 +108,8 @@ bounds parse_measured(const std::string& text) {
     const auto [workers_end, bad_workers] = std::from_chars(begin, begin + equals, b.workers);
     const auto [seconds_end, bad_seconds] = std::from_chars(begin + equals + 1, end, seconds);
     const bool whole = workers_end == begin + equals && seconds_end == end;
-    if (whole && bad_workers == std::errc{} && bad_seconds == std::errc{} && b.workers > 0 && seconds > 0) {
+    if (whole && bad_workers == std::errc{} && bad_seconds == std::errc{} && b.workers > 0 && seconds > 0 &&
+        std::isfinite(seconds)) {
       b.measured = seconds;
       return b;
     }

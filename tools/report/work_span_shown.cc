@@ -27,14 +27,14 @@ double per_task(const work_span& w) { return w.work_s / (w.forks + 1); }
 
 std::string what_follows(const prediction& p) {
   const double parallelism = p.all.parallelism();
-  const double burdened = p.all.burdened_s > 0 ? p.all.work_s / p.all.burdened_s : 0;
+  const double burdened = p.all.work_s / std::max(p.all.burdened_s, p.all.span_s);
   std::string text = fmt::format("More than {:.0f} workers are no use", std::ceil(parallelism));
   // With a tenth of that, the second term of the upper bound is a tenth of the first.
   const double good = std::floor(burdened / 10);
   text += good >= 2 ? fmt::format("; up to {:.0f} take at most 10 % more than work / workers.", good) : ".";
   if (parallelism > 2 * burdened) {
     text += fmt::format(" Steals at {} would make the longest path {:.1f} times as long: make tasks larger.",
-                        duration_text(p.steal_ns / 1e9), p.all.burdened_s / std::max(p.all.span_s, 1e-9));
+                        duration_text(p.steal_ns / 1e9), p.all.burdened_s / p.all.span_s);
   }
   return text;
 }

@@ -86,8 +86,8 @@ struct stage {
   volatile std::sig_atomic_t meets = 0;                // this rank waits in the bootstrap: read by a handler
   std::uint64_t affordable = ~std::uint64_t{0};        // round trips in about a second
   std::uint64_t affordable_turns = ~std::uint64_t{0};  // fences in about a second
-  std::uint64_t patience_ns = 0;                       // how long a rule may take before its waits throw
-  std::uint64_t began_ns = 0;                          // when the rule began; 0: waits have no end
+  std::uint64_t patience_ns = 0;                       // how long a rule may take from fence to fence; then waits throw
+  std::uint64_t began_ns = 0;  // when the rule began, or was at its last fence; 0: waits have no end
 
   [[nodiscard]] int rank() const { return job.rank(); }
   [[nodiscard]] int size() const { return job.size(); }

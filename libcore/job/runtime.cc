@@ -116,35 +116,6 @@ void pause_run(Ask ask, void* result, std::uint32_t bytes) {
 
 pool::collection& part(void* of) noexcept { return *static_cast<pool::collection*>(of); }
 
-// The objects of tobi::per_worker. Never destroyed: one of them may be a global variable.
-class own_objects {
- public:
-  static own_objects& here() noexcept {
-    static auto* const table = new own_objects;
-    return *table;
-  }
-  std::uint32_t keep(void* object) {
-    const auto free = std::find(all_.begin(), all_.end(), nullptr);
-    const auto number = static_cast<std::uint32_t>(free - all_.begin());
-    if (free == all_.end()) all_.push_back(nullptr);
-    all_[number] = object;
-    return number;
-  }
-  void drop(std::uint32_t number) noexcept { all_[number] = nullptr; }
-  [[nodiscard]] void* of(std::uint32_t number) const noexcept {
-    if (number < all_.size() && all_[number] != nullptr) [[likely]] {
-      return all_[number];
-    }
-    base::fatal("a task uses an object of each worker here, and rank " + std::to_string(need_job().rank()) +
-                    " has made no tobi::per_worker (or shared_min, shared_max, stop_flag) of that number, or has ended "
-                    "it; make it in main, on all workers.",
-                base::exit_usage);
-  }
-
- private:
-  std::vector<void*> all_;
-};
-
 }  // namespace
 
 extern "C" {
@@ -164,14 +135,30 @@ void tobi_gather_check_root(const char* call, int root) {
                   " as its root; there are ranks 0 to " + std::to_string(the_job->size() - 1) + ".",
               base::exit_usage);
 }
-std::uint32_t tobi_own_object_keep(void* object) noexcept { return own_objects::here().keep(object); }
-void tobi_own_object_drop(std::uint32_t number) noexcept { own_objects::here().drop(number); }
+void* tobi_own_objects[most_own_objects];
+std::uint32_t tobi_own_object_keep(void* object) noexcept {
+  const auto free = std::find(std::begin(tobi_own_objects), std::end(tobi_own_objects), nullptr);
+  if (free == std::end(tobi_own_objects)) {
+    base::fatal("the program has " + std::to_string(most_own_objects) +
+                    " objects of tobi::per_worker (or shared_min, "
+                    "shared_max, stop_flag) at once, and makes another one; end some of them first.",
+                base::exit_usage);
+  }
+  *free = object;
+  return static_cast<std::uint32_t>(free - std::begin(tobi_own_objects));
+}
+void tobi_own_object_drop(std::uint32_t number) noexcept { tobi_own_objects[number] = nullptr; }
+void tobi_no_own_object() noexcept {
+  base::fatal("a task uses an object of each worker here, and rank " + std::to_string(need_job().rank()) +
+                  " has made no tobi::per_worker (or shared_min, shared_max, stop_flag) of that number, or has ended "
+                  "it; make it in main, on all workers.",
+              base::exit_usage);
+}
 void tobi_begin_phase(const char* name, std::size_t bytes) {
   if (the_job == nullptr) return;
   const tasks::indoors now;
   the_job->begin_phase({name, bytes});
 }
-void* tobi_own_object(std::uint32_t number) noexcept { return own_objects::here().of(number); }
 
 void* tobi_collection_make(const collection_type* type, const collection_options* how) {
   const tasks::indoors now;

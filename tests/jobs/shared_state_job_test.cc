@@ -358,6 +358,12 @@ TEST(together_job, mistakes_are_told) {
             [](tobi::runtime&) { return static_cast<int>(tobi::mapped_file("/nonexistent").text().size()); });
   ends_with("tobi::mapped_file cannot map /tmp: it is no regular file", 2, {},
             [](tobi::runtime&) { return static_cast<int>(tobi::mapped_file("/tmp").text().size()); });
+  ends_with("the program has 4096 objects of tobi::per_worker (or shared_min, shared_max, stop_flag) at once", 1, {},
+            [](tobi::runtime&) {
+              const std::vector<tobi::per_worker<int>> as_many(4096);
+              const tobi::per_worker<int> one_more;
+              return *one_more;
+            });
   ends_with("rank 1 has made no tobi::per_worker", 2, {}, [](tobi::runtime& rt) {
     std::optional<tobi::per_worker<int>> one;
     if (rt.rank() == 0) one.emplace(1);

@@ -30,32 +30,30 @@ double multiply(vector in, vector out) {
 
 int main(int argc, char** argv) {
   tobi::runtime rt(argc, argv);
-  const vector x = tobi::allocate_all<double>(side * side), r = tobi::allocate_all<double>(side * side),
-               p = tobi::allocate_all<double>(side * side), q = tobi::allocate_all<double>(side * side);
+  const auto room = [] { return tobi::allocate_all<double>(side * side); };
+  const vector x = room(), r = room(), p = room(), q = room();
   const int steps = tobi::run([=] {
-    const auto square = [](double a, double b) { return a * b; };
     tobi::fill(x, 0.0);
     tobi::fill(r, 1.0);
     tobi::fill(p, 1.0);
-    double residual = tobi::transform_reduce(r, r, 0.0, std::plus<>(), square);
+    double residual = tobi::transform_reduce(r, r, 0.0, std::plus<>(), std::multiplies<>());
     const double enough = 1e-16 * residual;
     int step = 0;
     for (; residual > enough && step < 2000; ++step) {  // the loop is inside of run(): its steps cost microseconds
       const double alpha = residual / multiply(p, q);
       // x += alpha p and r -= alpha q, and the new r * r, in one sweep over the four.
-      const auto update = [alpha](std::size_t, std::size_t n, const double* pi, const double* qi, double* xi,
-                                  double* ri) {
+      const auto update = [=](auto, auto n, const double* of_p, const double* of_q, double* of_x, double* of_r) {
         double sum = 0;
         for (std::size_t i = 0; i < n; ++i) {
-          xi[i] += alpha * pi[i];
-          ri[i] -= alpha * qi[i];
-          sum += ri[i] * ri[i];
+          of_x[i] += alpha * of_p[i];
+          of_r[i] -= alpha * of_q[i];
+          sum += of_r[i] * of_r[i];
         }
         return sum;
       };
       const double next =
           tobi::reduce_chunks(tobi::in(p), tobi::in(q), tobi::inout(x), tobi::inout(r), 0.0, std::plus<>(), update);
-      tobi::transform(r, p, p, [beta = next / residual](double of_r, double of_p) { return of_r + beta * of_p; });
+      tobi::transform(r, p, p, [beta = next / residual](double a, double b) { return a + beta * b; });
       residual = next;
     }
     return step;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tree in an array: points are ordered as a k-d tree, in which the middle point of a range divides it, by x and by y
-// in turn. Each half is a tree of its own, which a task makes. A range that is too large for one task is sorted by all.
+// in turn. Each half is a tree of its own, which a task makes. A range too large for one task is divided by all.
 // Then the nearest neighbour of each point is looked for.
 #include <algorithm>
 #include <array>
@@ -24,7 +24,7 @@ void build(tree all, unsigned axis) {
   const std::size_t middle = all.size() / 2;
   const auto less = [=](const point& p, const point& q) { return p[axis] < q[axis]; };
   if (all.size() > most_per_task) {
-    tobi::sort(all, less);
+    tobi::nth_element(all, middle, less);
   } else {
     const auto part = tobi::checkout(all, tobi::mode::read_write);
     std::nth_element(part.begin(), part.begin() + middle, part.end(), less);

@@ -73,7 +73,9 @@ class bound_handle {
   /// migrate the caller.
   [[nodiscard]] T get() const {
     pieces::bound_copy<T>& copy = copy_.local();
-    if (copy.reads_left-- == 0) look(copy);
+    if (copy.reads_left-- == 0) [[unlikely]] {
+      look(copy);
+    }
     return copy.value;
   }
   /// Offers VALUE. Returns whether it is better than all that was offered before. Costs a round trip where it is better
@@ -88,7 +90,7 @@ class bound_handle {
 
  private:
   // Nobody sees a number get worse, so what comes of a look is at least as good as the copy.
-  void look(pieces::bound_copy<T>& copy) const {
+  [[gnu::noinline]] void look(pieces::bound_copy<T>& copy) const {
     constexpr std::uint32_t reads_per_look = 32;
     constexpr std::int64_t fresh_ns = 100'000;
     copy.reads_left = reads_per_look;

@@ -77,7 +77,7 @@ struct async_body {
 
 /// Forks FUNCTION as an async of FINISH, perhaps with async_counted.
 template <class F>
-[[gnu::always_inline]] inline void fork_async(const F& function, std::uint64_t finish) {
+[[gnu::noinline]] void fork_async(const F& function, std::uint64_t finish) {
   const async_body<F> body{function, finish};
   handle h;
   h.record = 0;

@@ -23,8 +23,20 @@ extern "C" {
 /// Gives OBJECT of this process a number, which is the same on all workers where they give such numbers in one order.
 std::uint32_t tobi_own_object_keep(void* object) noexcept;
 void tobi_own_object_drop(std::uint32_t number) noexcept;
-/// The object of that number here. Ends the job where there is none.
-void* tobi_own_object(std::uint32_t number) noexcept;
+/// The objects of this process by their numbers, null where there is none. A task reads it without a call: reading an
+/// object of its worker is what loops do that look at a bound.
+inline constexpr std::uint32_t most_own_objects = 4096;
+extern void* tobi_own_objects[most_own_objects];
+/// Ends the job: there is no object of that number here.
+[[noreturn]] void tobi_no_own_object() noexcept;
+}
+
+inline void* own_object(std::uint32_t number) noexcept {
+  void* const object = tobi_own_objects[number];
+  if (object == nullptr) [[unlikely]] {
+    tobi_no_own_object();
+  }
+  return object;
 }
 }  // namespace detail
 #endif
@@ -44,7 +56,7 @@ class per_worker_handle {
 #else
   explicit per_worker_handle(std::uint32_t number) noexcept : number_(number) {}
   /// Returns the object of the worker that runs the caller. Ends the job where that has made none.
-  [[nodiscard]] T& local() const noexcept { return *static_cast<T*>(detail::tobi_own_object(number_)); }
+  [[nodiscard]] T& local() const noexcept { return *static_cast<T*>(detail::own_object(number_)); }
 #endif
   T& operator*() const noexcept { return local(); }
   T* operator->() const noexcept { return &local(); }

@@ -479,7 +479,9 @@ interval_set cache::dirty_and_held(const slot& s) const {
   const std::uint64_t begin = s.block << shift_;
   for (const checkout_key& k : held_.all()) {
     const std::uint64_t offset = k.at - base_;
-    if (k.how == access::read || offset >= begin + block_ || offset + k.bytes <= begin) continue;
+    if ((k.how != access::write && k.how != access::read_write) || offset >= begin + block_ ||
+        offset + k.bytes <= begin)
+      continue;
     const auto from = static_cast<std::uint32_t>(std::max(offset, begin) - begin);
     const auto to = static_cast<std::uint32_t>(std::min(offset + k.bytes, begin + block_) - begin);
     for (const interval& part : s.dirty) both.add({std::max(part.begin, from), std::min(part.end, to)});

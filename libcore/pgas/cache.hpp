@@ -158,6 +158,17 @@ class cache {
   /// when this returns, and nothing of it is valid any more. No checkout of it is held.
   void send_home(std::uint64_t offset, std::uint64_t bytes);
 
+  // --- libcore/pgas/cache_around.cc: without a checkout. The range is global memory, and INTO and FROM lie anywhere.
+  // What is posted for them is complete behind land_around(). ---
+  /// Copies what a checkout would read to INTO.
+  void read_around(std::uint64_t offset, std::uint64_t bytes, std::byte* into);
+  /// Copies FROM to the homes, and keeps nothing of the range. No checkout of it is held.
+  void write_around(std::uint64_t offset, std::uint64_t bytes, const std::byte* from);
+  void land_around();
+  /// What is held, and is no checkout.
+  void hold(const checkout_key& what);
+  [[nodiscard]] bool let_go(const checkout_key& what) noexcept { return held_.remove(what); }
+
   /// The sentence for a checkout of what nobody may write.
   [[noreturn]] void refuse_writing(std::uintptr_t at, std::size_t bytes, access how) const;
 
@@ -233,6 +244,9 @@ class cache {
   void map_for_good(const home_run& run, const std::byte* from);
   void fetch(std::uint32_t id, interval wanted, bool ahead);
   void get(std::uint32_t id, interval gap);
+
+  [[nodiscard]] std::byte* home_here(const home_run& run, std::uint64_t at) const;
+  void read_run(const home_run& run, std::uint64_t from, std::uint64_t to, std::byte* into);
 
   // --- libcore/pgas/cache_neighbours.cc ---
   struct sources {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "libcore/base/log.hpp"
+#include "libcore/pgas/copies.hpp"
 #include "libcore/pgas/memory.hpp"
 #include "libcore/task/door.hpp"
 #include "tobi/detail/global.hpp"
@@ -49,6 +50,15 @@ bool tobi_readable(const void* at, std::size_t bytes) {
 void tobi_checkin(const void* at, std::size_t bytes, std::uint32_t how) {
   const tasks::indoors now;
   here().checkin(address(at), bytes, static_cast<pgas::access>(how));
+}
+void tobi_global_copy(const void* at, std::size_t bytes, void* local, std::uint32_t how, bool wait) {
+  const tasks::indoors now;
+  pgas::memory::copies(here()).begin(address(at), bytes, local, static_cast<pgas::access>(how), wait,
+                                     __builtin_return_address(0));
+}
+void tobi_global_copied(const void* at, std::size_t bytes, std::uint32_t how) {
+  const tasks::indoors now;
+  pgas::memory::copies(here()).land(address(at), bytes, static_cast<pgas::access>(how));
 }
 void tobi_accumulate(void* to, const void* from, std::size_t count, std::uint32_t number) {
   const tasks::indoors now;

@@ -11,8 +11,9 @@
 
 namespace tobi::pgas {
 
-/// `update`: no checkout, but what a watch is shown of an update (updates.hpp).
-enum class access : std::uint32_t { read = 0, write = 1, read_write = 2, update = 3 };
+/// `update`: no checkout, but what a watch is shown of an update (updates.hpp). `get` and `put`: no checkouts, but held
+/// likewise, until they are waited for.
+enum class access : std::uint32_t { read = 0, write = 1, read_write = 2, update = 3, get = 4, put = 5 };
 
 struct checkout_key {
   std::uintptr_t at;

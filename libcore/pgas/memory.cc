@@ -466,6 +466,11 @@ void memory::usual_bell(const volatile std::uint64_t* bell) noexcept {
 void memory::nothing_held(const char* where) noexcept {
   if (cache_.held().empty()) return;
   const checkout_key& one = cache_.held().newest();
+  if (one.how == access::get || one.how == access::put) {
+    base::fatal((one.how == access::get ? "tobi::get_nb of " : "tobi::put_nb of ") + std::to_string(one.bytes) +
+                " bytes is under way across a " + where +
+                ", where the task may move to another worker; wait for it before.");
+  }
   base::fatal("a checkout of " + std::to_string(one.bytes) + " bytes is held across a " + where +
               ", where the task may move to another worker; check it in before.");
 }

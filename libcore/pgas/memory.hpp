@@ -79,6 +79,8 @@ struct memory_parts {
 
 class memory final : public tasks::coherence {
  public:
+  class copies;  // libcore/pgas/copies.hpp
+
   explicit memory(const memory_parts& parts);
   memory(const memory&) = delete;
   memory& operator=(const memory&) = delete;

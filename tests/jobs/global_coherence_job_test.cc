@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <span>
 #include <string>
@@ -69,6 +70,14 @@ struct on_tasks {
   }
   static void add(range r, element value) { tobi::accumulate(r, std::vector<element>(r.size(), value)); }
   static element add_one(range r, element value) { return tobi::fetch_add(r.data(), value); }
+  static void put(std::span<const element> values, range r) { tobi::put(values, r); }
+  // In two halves that are on their way together.
+  static void get(range r, std::span<element> into) {
+    const std::size_t half = r.size() / 2;
+    auto one = tobi::get_nb(r.first(half), into.first(half));
+    auto other = tobi::get_nb(r.subspan(half), into.subspan(half));
+    other.wait();
+  }
   static void pause() {
     sched_yield();
     tobi::poll();
@@ -92,6 +101,8 @@ struct on_array {
     for (element& e : r) e += value;
   }
   static element add_one(range r, element value) { return std::exchange(r[0], r[0] + value); }
+  static void put(std::span<const element> values, range r) { std::copy(values.begin(), values.end(), r.begin()); }
+  static void get(range r, std::span<element> into) { std::copy(r.begin(), r.end(), into.begin()); }
   static void pause() {}
 };
 
@@ -128,7 +139,7 @@ std::uint64_t work(std::uint64_t seed, typename On::range own, typename On::rang
   };
   const auto steps = 2 + random.uniform(4);
   for (std::uint64_t step = 0; step < steps; ++step) {
-    const std::uint64_t chosen = random.uniform(9);
+    const std::uint64_t chosen = random.uniform(11);
     const std::uint64_t salt = random();
     const std::size_t at_once = salt % 3 == 0 ? 3000 : 50;
     // Small parts: tasks of the same few granules.
@@ -157,6 +168,17 @@ std::uint64_t work(std::uint64_t seed, typename On::range own, typename On::rang
       if (part.empty()) continue;
       On::add(part, static_cast<element>(salt));
       hash = hash * 31 + On::add_one(part, static_cast<element>(salt >> 32));
+    } else if (chosen == 9) {
+      // Around the cache, which may have some of it, older or dirty.
+      const auto part = part_of(own, 2500 / less);
+      std::vector<element> values(part.size());
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<element>(salt ^ i);
+      On::put(values, part);
+    } else if (chosen == 10) {
+      const auto part = part_of(salt % 2 == 0 || shared.empty() ? own : shared, 6000 / less);
+      std::vector<element> values(part.size());
+      On::get(part, values);
+      for (const element value : values) hash = hash * 1099511628211u + value;
     } else if (depth > 0) {
       const std::size_t a = random.uniform(own.size() + 1);
       const std::size_t b = a + random.uniform(own.size() - a + 1);

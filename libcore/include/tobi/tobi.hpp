@@ -24,6 +24,7 @@
 #include "tobi/mapped_file.hpp"
 #include "tobi/migratable.hpp"
 #include "tobi/on_all_workers.hpp"
+#include "tobi/one_sided.hpp"
 #include "tobi/parallel.hpp"
 #include "tobi/per_worker.hpp"
 #include "tobi/phase.hpp"

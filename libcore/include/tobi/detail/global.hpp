@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "tobi/detail/everywhere.hpp"
 #include "tobi/detail/standard.hpp"
@@ -45,6 +46,8 @@ constexpr std::size_t scaled(std::size_t value, std::size_t to, std::size_t of) 
   return static_cast<std::size_t>((static_cast<wide>(value) * to + of / 2) / of);
 }
 
+inline constexpr std::uint32_t copy_get = 4, copy_put = 5;
+
 extern "C" {
 void tobi_checkout(const void* at, std::size_t bytes, std::uint32_t how);
 void tobi_checkout_nb(const void* at, std::size_t bytes, std::uint32_t how);
@@ -53,6 +56,9 @@ void tobi_prefetch(const void* at, std::size_t bytes);
 /// Whether these bytes can be read at once, as they stand.
 bool tobi_readable(const void* at, std::size_t bytes);
 void tobi_checkin(const void* at, std::size_t bytes, std::uint32_t how);
+/// Copies to LOCAL (HOW is copy_get) or from there (copy_put). Without WAIT it is complete behind tobi_global_copied().
+void tobi_global_copy(const void* at, std::size_t bytes, void* local, std::uint32_t how, bool wait);
+void tobi_global_copied(const void* at, std::size_t bytes, std::uint32_t how);
 void* tobi_global_allocate(std::size_t bytes);
 void tobi_global_free(void* at, std::size_t bytes);
 /// CHUNK 0: a block distribution.
@@ -86,6 +92,10 @@ inline void wait() noexcept {}
 inline void prefetch(const void*, std::size_t) noexcept {}
 inline bool readable(const void*, std::size_t) noexcept { return true; }
 inline void checkin(const void*, std::size_t, std::uint32_t) noexcept {}
+inline void copy(void* at, std::size_t bytes, void* local, std::uint32_t how, bool) noexcept {
+  if (bytes != 0) how == detail::copy_get ? std::memcpy(local, at, bytes) : std::memcpy(at, local, bytes);
+}
+inline void copied(const void*, std::size_t, std::uint32_t) noexcept {}
 inline void* allocate(std::size_t bytes) { return ::operator new(bytes); }
 inline void free(void* at, std::size_t) { ::operator delete(at); }
 inline void* allocate_all(std::size_t bytes, std::size_t) { return ::operator new(bytes); }
@@ -108,6 +118,10 @@ inline void wait() { detail::tobi_checkout_wait(); }
 [[gnu::always_inline]] inline void prefetch(const void* at, std::size_t bytes) { detail::tobi_prefetch(at, bytes); }
 inline bool readable(const void* at, std::size_t bytes) { return detail::tobi_readable(at, bytes); }
 inline void checkin(const void* at, std::size_t bytes, std::uint32_t how) { detail::tobi_checkin(at, bytes, how); }
+[[gnu::always_inline]] inline void copy(const void* at, std::size_t bytes, void* local, std::uint32_t how, bool wait) {
+  detail::tobi_global_copy(at, bytes, local, how, wait);
+}
+inline void copied(const void* at, std::size_t bytes, std::uint32_t how) { detail::tobi_global_copied(at, bytes, how); }
 inline void* allocate(std::size_t bytes) { return detail::tobi_global_allocate(bytes); }
 inline void free(void* at, std::size_t bytes) { detail::tobi_global_free(at, bytes); }
 inline void* allocate_all(std::size_t bytes, std::size_t chunk) {

@@ -82,6 +82,24 @@ all "operations under a mask are not those without" '[ $status -eq 0 ]' silent '
 run "$report" --compare "$old" "$new"
 all "nor are they compared with these" '[ $status -eq 0 ]' silent 'row same' 'says "^get shm, 8 bytes; shm, without chain was not measured in "'
 
+# Where the two were made: what differs is told, and a file that does not say it is not asked.
+both 1
+origin() { printf '{"kind":"run","command":"tobi-perf get --json","date":"2026-01-0%s","host":"%s","cpu":"x","cores_usable":2,"settings":%s}\n' "$@"; }
+origin 1 one '{"TOBI_WORKERS":"2"}' >>"$old"
+run "$report" --compare "$old" "$new"
+all "machines are compared where both files name theirs" '[ $status -eq 0 ]' silent 'row same' '! says differ'
+origin 2 one '{"TOBI_WORKERS":"2"}' >>"$new"
+run "$report" --compare "$old" "$new"
+all "on one machine, under the same settings, nothing is said" '[ $status -eq 0 ]' silent 'row same' '! says differ'
+origin 3 other '{}' >>"$new"
+run "$report" --compare "$old" "$new"
+all "what differs is told" '[ $status -eq 0 ]' silent 'row same' 'says "^The files differ in more than their times:$"' \
+  'says "^  host: one in the first, one, other in the second$"' 'says "^  TOBI_WORKERS: 2 in the first, 2, not set in the second$"' '! says "cpu:"'
+run "$report" --compare "$old" "$new" --json
+all "--json: a line for each" '[ $status -eq 0 ]' silent 'lines 3' 'says "^{\"kind\":\"differs\",\"what\":\"host\",\"first\":\"one\",\"second\":\"one, other\"}$"'
+run "$report" "$old"
+all "the line is no row" '[ $status -eq 0 ]' silent 'says "^get shm, 8 bytes  *8 "' 'lines 2'
+
 # Runs of tobi-bench: one setting apart is another row.
 rm -f "$old" "$new"
 for t in "${first[@]}"; do

@@ -21,6 +21,7 @@ line() {
 }
 number='[0-9][0-9.]*\(e[+-][0-9]*\)\{0,1\}'
 has_line() { grep -q "$(line "$@" "$number")" "$out"; }
+ops() { [ "$(grep -c '^{"op"' "$out")" -eq "$1" ]; }  # so many rows
 count_lines() { grep -c -- "$1" "$out"; }
 rows_of() {  # the op names of an operation's rows
   case $1 in
@@ -46,16 +47,16 @@ for op in $operations; do
     '( for r in $(rows_of $op); do says "^$r .*shm" || exit 1; done )'
   run TOBI_WORKERS=2 "$perf" "$op" $few --json
   if [ "$op" = put-notify ]; then
-    all "$op: shm does not claim it, which is said in one line, and is not what was asked for" '[ $status -eq 1 ]' 'lines 1' '[ "$(wc -l < "$err")" -eq 1 ]' \
+    all "$op: shm does not claim it, which is said in one line, and is not what was asked for" '[ $status -eq 1 ]' 'ops 1' '[ "$(wc -l < "$err")" -eq 1 ]' \
       'complains "does not claim put_notify"' 'grep -q "$(line put-notify 8 false null)" "$out"'
     continue
   fi
-  all "$op: lines with exactly the documented fields" '[ $status -eq 0 ]' silent 'lines $(rows_of $op | wc -w)' \
+  all "$op: lines with exactly the documented fields" '[ $status -eq 0 ]' silent 'ops $(rows_of $op | wc -w)' \
     '( for r in $(rows_of $op); do has_line $r $(size_of $op) false || exit 1; done )'
 done
 
 run "$perf" get -s 8,4K,1M $few --raw --json
-all "several sizes, each beside the raw loop" '[ $status -eq 0 ]' silent 'lines 6' \
+all "several sizes, each beside the raw loop" '[ $status -eq 0 ]' silent 'ops 6' \
   '( for s in 8 4096 1048576; do has_line get $s false && has_line get $s true || exit 1; done )'
 run "$perf" put -n 7 -w 0 --json
 all "seven operations are seven" '[ $status -eq 0 ]' '[ "$(grep -c "\"iterations\":7," "$out")" -eq 2 ]'
@@ -68,6 +69,10 @@ for op in get put amo-faa amo-cas chain rate bw; do
 done
 run TOBI_TRANSPORT=shm "$perf" get $few --json
 all "TOBI_TRANSPORT is the default" '[ $status -eq 0 ]' 'has_line get 8 false'
+run TOBI_TRANSPORT=shm TOBI_HEAP_SIZE=64M "$perf" get $few --json
+is_origin='.kind == "run" and (.command | endswith("tobi-perf get -n 400 -w 10 --json")) and (.date | test("^20[0-9-]*T[0-9:]*Z$")) and .settings.TOBI_HEAP_SIZE == "64M" and .settings.TOBI_TRANSPORT == "shm" and ([.version, .compiler, .host, .kernel, .cpu] | all(type == "string" and . != ""))'
+all "the first line says where, when, how and by which command, and a note on which cores" '[ $status -eq 0 ]' silent \
+  'head -n 1 "$out" | jq -e "$is_origin" >/dev/null' 'sed -n 2p "$out" | jq -e ".kind == \"note\" and (.text | test(\"^shm: rank 0 on .*cpu.*, rank 1 on \"))" >/dev/null'
 run "$perf" get $few --transport self,shm
 all "transports are rows of one table, also one that cannot be used here" '[ $status -eq 1 ]' silent \
   '[ "$(count_lines "^op ")" -eq 1 ]' 'says "^get  *self .*not measured: it cannot be used here: "' 'says "^get  *shm  *8 .* M  "'
@@ -81,7 +86,7 @@ run "$perf" put $few --responder-idle
 all "a ping-pong needs a target that answers, and says so" 'says "^put-oneway .*not measured: the target of a ping-pong"'
 
 # --- what is counted ---
-number_of() { jq -e "$1" "$out" >/dev/null; }
+number_of() { jq -e "select(.op) | $1" "$out" >/dev/null; }
 run "$perf" get -n 1000 --transport shm --json
 all "work over time is the mean's, and the peak is that of the shortest sample" '[ $status -eq 0 ]' \
   'number_of ".operations_per_second * .mean_us / 1e6 - 1 | fabs < 1e-9"' 'number_of ".peak_per_second * .min_us / 1e6 - 1 | fabs < 1e-9"' \
@@ -92,22 +97,22 @@ run TOBI_NODES=2 TOBI_OFI_PROVIDER='tcp;ofi_rxm' "$perf" get -n 2000 --transport
 all "and where ten samples lie beyond them" '[ $status -eq 0 ]' 'number_of ".operations_per_sample > 1 or (.p99_us >= .median_us and .p999_us == null)"'
 run "$perf" get -n 8 -w 1 --transport shm --raw --json
 # Whether it is, in a sample of few operations, depends on how long these took.
-clock_is_a_part='(any(.[]; .clock_us >= 0.05 * .median_us * .operations_per_sample)) == (last.ratio == null)'
+clock_is_a_part='map(select(.op)) | (any(.[]; .clock_us >= 0.05 * .median_us * .operations_per_sample)) == (last.ratio == null)'
 all "no ratio where reading the clock is a part of it" '[ $status -eq 0 ]' 'jq -se "$clock_is_a_part and last.raw and last.clock_us > 0" "$out" >/dev/null'
 
 # --- both ways, several pairs ---
 for op in bw rate; do
   run "$perf" $op -n 4096 --bidirectional --json
-  all "$op --bidirectional: what both do, over time" '[ $status -eq 0 ]' silent 'lines $(rows_of $op | wc -w)' \
+  all "$op --bidirectional: what both do, over time" '[ $status -eq 0 ]' silent 'ops $(rows_of $op | wc -w)' \
     '[ "$(jq -r .op "$out" | grep -c -- "-both$")" -eq $(rows_of $op | wc -w) ]' 'number_of ".operations_per_second > 1e6 / .mean_us and .peak_per_second == null"'
   run "$perf" $op -n 4096 --bidirectional --raw
   all "$op --bidirectional --raw: the library's own calls too" '[ $status -eq 0 ]' '[ "$(grep -c "^$op.*-both .* raw .* \([0-9]*\.[0-9]*\|-\)$" "$out")" -eq "$(rows_of "$op" | wc -w)" ]'
 done
 run "$perf" bw -n 2048 --bidirectional --transport ofi --json
-all "bw --bidirectional over a fabric that moves when it is polled" '[ $status -eq 0 ]' silent 'lines 2'
+all "bw --bidirectional over a fabric that moves when it is polled" '[ $status -eq 0 ]' silent 'ops 2'
 for t in shm ofi; do
   run "$perf" get -n 2000 --pairs 3 --transport $t --json
-  all "three pairs over $t: a row, of all" '[ $status -eq 0 ]' silent 'lines 1' 'number_of ".pairs == 3 and .operations_per_second > 1e6 / .mean_us and .samples >= 12"'
+  all "three pairs over $t: a row, of all" '[ $status -eq 0 ]' silent 'ops 1' 'number_of ".pairs == 3 and .operations_per_second > 1e6 / .mean_us and .samples >= 12"'
 done
 run "$perf" put-notify -n 10 --pairs 2
 all "what two pairs cannot do is said once" '[ $status -eq 1 ]' '[ "$(grep -c "not measured" "$out")" -eq 1 ]'

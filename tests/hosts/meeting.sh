@@ -54,7 +54,7 @@ meet "$BIN/tobi-perf" "$BIN/tobi-perf get --size 8,64 --iters 200"
 all "tobi-perf get between two hosts" 'both_end 0' silent 'says "rank 0 on h2.*, rank 1 on h1"' '[ "$(grep -c "^get  *ofi " "$out")" -eq 2 ]' \
   'grep -q "rank 0 on h2.*, rank 1 on h1.*Rank 0 prints" "$said.out"'
 meet "$BIN/tobi-perf" "$BIN/tobi-perf put --raw --iters 200 --json"
-all "and with --raw and --json, each line an object" 'both_end 0' silent 'is_json "$out" 4' 'says "\"raw\":true,\"pairs\":1,\"iterations\":200"'
+all "and with --raw and --json, each line an object" 'both_end 0' silent 'is_json "$out" 8' 'says "\"raw\":true,\"pairs\":1,\"iterations\":200"'
 meet "$BIN/tobi-perf" "$BIN/tobi-perf bw --size 4K --duration 0.5"
 all "and for a duration" 'both_end 0' silent '[ "$(grep -c "^bw-[gp][eu]t  *ofi " "$out")" -eq 2 ]'
 meet "$BIN/tobi-perf" "$BIN/tobi-perf bw --size 4K --iters 2000 --bidirectional"

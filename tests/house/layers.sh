@@ -56,9 +56,9 @@ layer() {  # NAME PATTERN FOLDER...
   nothing "$name includes what it may" "$(sources "$@" | includes | allowed "$pattern")"
 }
 layer 'examples' 'tobi/' tools/examples
-layer 'tobi-perf' 'tobi/|tools/perf/|tools/(command_line|meet|output|samples).hpp|tools/plot/|transports/(transport|registry|meeting|[a-z]+/settings).hpp|bootstrap/bootstrap.hpp|bootstrap/tcp/|libcore/base/|arch/' tools/perf
+layer 'tobi-perf' 'tobi/|tools/perf/|tools/(command_line|meet|output|provenance|samples).hpp|tools/plot/|transports/(transport|registry|meeting|[a-z]+/settings).hpp|bootstrap/bootstrap.hpp|bootstrap/tcp/|libcore/base/|arch/' tools/perf
 layer 'raw loops' 'tools/perf/lane.hpp|transports/[a-z0-9_]+/(settings|shm_files|raw_lane[a-z_]*).hpp|bootstrap/bootstrap.hpp|libcore/base/|arch/' 'transports/*/raw_lane*'
-layer 'tobi-info' 'tools/info/|tools/(output|samples).hpp|transports/(transport|registry|meeting|route/route|decorators/wrap|[a-z]+/settings).hpp|bootstrap/(bootstrap|layout|host_names).hpp|libcore/base/|arch/' tools/info
+layer 'tobi-info' 'tools/info/|tools/(output|provenance|samples).hpp|transports/(transport|registry|meeting|route/route|decorators/wrap|[a-z]+/settings).hpp|bootstrap/(bootstrap|layout|host_names).hpp|libcore/base/|arch/' tools/info
 layer 'tobi-report' 'tools/report/|tools/(command_line|output|samples).hpp|tools/plot/' tools/report
 layer 'the figures' 'tools/plot/' tools/plot
 layer 'tobi-bench' 'tobi/|tools/bench/|tools/(command_line|output|samples).hpp|libcore/base/(shared_library|statistics).hpp|libcore/pool/balance_(node|tree).hpp' tools/bench

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/info/gather.hpp"
 
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,6 +10,7 @@
 #include "arch/topology.hpp"
 #include "libcore/base/log.hpp"
 #include "tools/info/child.hpp"
+#include "tools/provenance.hpp"
 #include "transports/registry.hpp"
 
 namespace tobi_info {
@@ -20,11 +20,6 @@ namespace {
 namespace arch = tobi::arch;
 namespace base = tobi::base;
 namespace transports = tobi::transports;
-
-std::string kernel() {
-  utsname name{};
-  return uname(&name) == 0 ? std::string(name.sysname) + " " + name.release : "";
-}
 
 // "unlimited" is no number: null.
 json limit_json(std::uint64_t bytes) { return bytes == arch::unlimited ? json(nullptr) : json(bytes); }
@@ -66,7 +61,7 @@ json machine_json(const job_here& job) {
   }
   return {{"kind", "machine"},
           {"host", base::host_name()},
-          {"kernel", kernel()},
+          {"kernel", tobi_tools::kernel()},
           {"cpu", m.cpu_model},
           {"cores_usable", m.cores.size()},
           {"cores_total", m.cores_total},

@@ -12,6 +12,7 @@
 #include "libcore/base/text.hpp"
 #include "tools/command_line.hpp"
 #include "tools/meet.hpp"
+#include "tools/provenance.hpp"
 #include "transports/registry.hpp"
 
 namespace tobi_perf {
@@ -177,7 +178,7 @@ arguments parse(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--bidirectional", a.both_ways, "bw and rate: the target does the same to the initiator meanwhile");
   app.add_flag("--raw", a.raw, "also the shortest loop of the library's own calls, in turn, and the ratio");
-  app.add_flag("--json", a.json, "one JSON object per row");
+  app.add_flag("--json", a.json, "one JSON object per row, behind one that says where and how they were measured");
   app.add_option("--plot", a.plot, "write median latency against size to this file, as SVG");
   tobi_tools::meeting meeting;
   tobi_tools::add_meeting(app, meeting);
@@ -199,6 +200,10 @@ arguments parse(int argc, char** argv) {
   take_transports(a, transports);
   check_together(a);
   if (tobi::bootstrap::launched() && !a.child) check_launched(a);
+  if (a.json && !a.child) {
+    const auto of_this = tobi_tools::provenance(argc, argv);
+    a.provenance = of_this.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  }
   return a;
 }
 

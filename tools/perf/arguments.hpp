@@ -20,10 +20,11 @@ struct arguments {
   bool both_ways = false;  // bw and rate: rank 1 does the same meanwhile
   bool raw = false;
   bool json = false;
-  std::string plot;       // the file, or ""
-  double duration_s = 0;  // of a row; 0: some tenths of a second
-  bool meets = false;     // --listen or --connect
-  bool child = false;     // this process measures one transport and prints rows for the one that started it
+  std::string provenance;  // the first line of --json
+  std::string plot;        // the file, or ""
+  double duration_s = 0;   // of a row; 0: some tenths of a second
+  bool meets = false;      // --listen or --connect
+  bool child = false;      // this process measures one transport and prints rows for the one that started it
 };
 
 /// What rank 0 gives to the others.

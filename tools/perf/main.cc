@@ -61,7 +61,7 @@ int gather(const arguments& a, const std::string& transport, const std::string& 
     while (!line.empty() && line.back() == '\n') line.pop_back();
     row r;
     if (line.starts_with("# ")) {
-      if (!a.json) fmt::print("{}\n", line);
+      print_note(a, line.substr(2));
     } else if (from_line(line, r)) {
       print_row(a, r);
       rows.push_back(r);
@@ -102,13 +102,17 @@ int run(const arguments& a) {
 int measure(const arguments& a) { return uses_runtime(a.op) ? measure_runtime(a) : measure_operations(a); }
 
 // Of two processes that a launcher started, or that met, each prints what it emits.
-void print_note(const arguments& a, const std::string& text) {
-  if (!a.json) fmt::print("# {}\n", text);
-}
-void print_row_under_heading(const arguments& a, const row& r) {
+void print_first_heading(const arguments& a) {
   static bool headed = false;
   if (!std::exchange(headed, true)) print_heading(a);
+}
+void print_row_under_heading(const arguments& a, const row& r) {
+  print_first_heading(a);
   print_row(a, r);
+}
+void print_note_under_heading(const arguments& a, const std::string& text) {
+  print_first_heading(a);
+  print_note(a, text);
 }
 
 }  // namespace
@@ -121,7 +125,7 @@ int main(int argc, char** argv) {
   if (!tobi::bootstrap::launched()) return run(a);
   // This process is one of two, on hosts of their own: rank 0 prints.
   tobi::bootstrap::tcp::set_manner({"tobi-perf" + (uses_runtime(a.op) ? " " + a.op : ""), true});
-  emit_to(a, {print_row_under_heading, print_note});
+  emit_to(a, {print_row_under_heading, print_note_under_heading});
   const int status = measure(a);
   return status == 0 && !all_measured() ? 1 : status;
 }

@@ -51,7 +51,11 @@ std::string scaled(double a_second, double step, std::array<const char*, 4> unit
 }  // namespace
 
 void print_heading(const arguments& a) {
-  if (a.json) return;
+  if (a.json) {
+    fmt::print("{}\n", a.provenance);
+    std::fflush(stdout);
+    return;
+  }
   fmt::print("{}\n", meaning(a.op));
   if (a.both_ways) {
     fmt::print(
@@ -65,6 +69,15 @@ void print_heading(const arguments& a) {
              "transport", "size", "raw", "samples", "each", "min us", "median", "mean", "max", "dev", "p99", "p99.9",
              "bandwidth", "rate /s", "cpu %", a.raw ? "  ratio tobi/raw" : "");
   std::fflush(stdout);
+}
+
+void print_note(const arguments& a, const std::string& text) {
+  if (a.json) {
+    fmt::print("{}\n", nlohmann::ordered_json{{"kind", "note"}, {"text", text}}.dump(
+                           -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  } else {
+    fmt::print("# {}\n", text);
+  }
 }
 
 void print_row(const arguments& a, const row& r) {

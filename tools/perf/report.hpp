@@ -7,7 +7,10 @@
 
 namespace tobi_perf {
 
+/// The heading of the table, or with --json the object that says where and how the rows were measured.
 void print_heading(const arguments& a);
+/// What is to be known of the rows behind it: the transport, the cores.
+void print_note(const arguments& a, const std::string& text);
 /// One row of the table, or with --json one object; why it was not measured, where it was not.
 void print_row(const arguments& a, const row& r);
 

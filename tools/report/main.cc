@@ -102,6 +102,9 @@ int compared(const arguments& a) {
   const double margin = a.fail_above.empty() ? usual_margin : parse_percent(a.fail_above);
   const comparison_of_files found = compare_files(a.compare[0], a.compare[1], margin);
   if (a.json) {
+    for (const difference& d : found.apart) {
+      fmt::print("{}\n", to_json(d).dump(-1, ' ', false, line::error_handler_t::replace));
+    }
     for (const compared_times& row : found.rows) fmt::print("{}\n", to_json(row).dump());
     for (const std::string& what : found.missing) std::fprintf(stderr, "tobi-report: %s.\n", what.c_str());
   } else {

@@ -58,8 +58,7 @@ struct measured_row {
   std::vector<double> times;
 };
 
-std::vector<measured_row> rows_in(const std::string& file) {
-  std::vector<line> lines;
+std::vector<measured_row> rows_in(const std::string& file, std::vector<line>& lines) {
   read_results(file, lines);
   std::vector<measured_row> rows;
   for (const line& l : lines) {
@@ -107,9 +106,10 @@ ratio_of_times ratio_between(const std::vector<double>& a, const std::vector<dou
 }
 
 comparison_of_files compare_files(const std::string& a, const std::string& b, double margin) {
-  comparison_of_files c{{}, {}, margin};
-  const std::vector<measured_row> of_a = rows_in(a);
-  std::vector<measured_row> of_b = rows_in(b);
+  std::vector<line> lines_a, lines_b;
+  const std::vector<measured_row> of_a = rows_in(a, lines_a);
+  std::vector<measured_row> of_b = rows_in(b, lines_b);
+  comparison_of_files c{{}, {}, differences(lines_a, lines_b), margin};
   for (const measured_row& r : of_a) {
     const auto at = std::find_if(of_b.begin(), of_b.end(), [&](const measured_row& o) { return o.key == r.key; });
     const bool in_b = at != of_b.end() && !at->times.empty();
@@ -140,6 +140,9 @@ bool has_failed(const comparison_of_files& c) {
 }
 
 void print_comparison(const comparison_of_files& c) {
+  if (!c.apart.empty()) fmt::print("The files differ in more than their times:\n");
+  for (const difference& d : c.apart)
+    fmt::print("  {}: {} in the first, {} in the second\n", d.what, d.first, d.second);
   std::size_t widest = 3;
   for (const compared_times& r : c.rows) widest = std::max(widest, r.title.size());
   fmt::print("{:<{}}{:>12}{:>12}{:>9}{:>10}{:>10}  {:<10}{}\n", "row", widest, "first, s", "second, s", "ratio",

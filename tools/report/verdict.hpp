@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/report/origins.hpp"
 #include "tools/report/results.hpp"
 
 namespace tobi_report {
@@ -39,6 +40,7 @@ struct compared_times {
 struct comparison_of_files {
   std::vector<compared_times> rows;
   std::vector<std::string> missing;  // sentences: what only one of the two has
+  std::vector<difference> apart;     // in what their machines, builds and settings differ
   double margin = 0;                 // what is no more than this apart is the same
 };
 

@@ -5,6 +5,7 @@ conform_sources := tools/conform/main.cc tools/conform/fabric.cc tools/conform/f
 bench_apps      := tools/bench/apps/fib.cc tools/bench/apps/btc.cc tools/bench/apps/uts.cc tools/bench/apps/nqueens.cc \
                    tools/bench/apps/loops.cc tools/bench/apps/lcs.cc tools/bench/apps/cilksort.cc tools/bench/apps/heap_frames.cc \
                    tools/bench/apps/uts_mem.cc tools/bench/apps/gups.cc tools/bench/apps/stream.cc tools/bench/apps/histogram.cc tools/bench/apps/pagerank.cc
+fmm_kernels     := $(addprefix tools/bench/fmm/,laplace.cc translations.cc near_field.cc particles.cc)
 bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/programs.cc tools/bench/report.cc tools/bench/arguments.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/measures.cc tools/bench/space.cc tools/bench/breakdown.cc tools/bench/ramp.cc tools/bench/lb_synthetic.cc tools/bench/virtual_cores.cc tools/bench/progress.cc tools/bench/peers.cc \
                    tools/bench/memory_arguments.cc tools/bench/ramp_arguments.cc tools/bench/lb_synthetic_arguments.cc tools/bench/collection_arguments.cc \
                    tools/bench/collection_runs.cc tools/bench/collection_report.cc tools/bench/collection_schemes.cc tools/bench/collection_log.cc \
@@ -40,6 +41,8 @@ joined_objects := $(patsubst %,$(OUT)/obj/tools/%.joined.o,report info bench per
 $(joined_objects): private CXXFLAGS += -Wno-shadow -Wshadow=local  # a name of one file may be a local's in another
 talkers := $(filter-out %_timers.joined.o,$(joined_objects)) $(call objects,tools/conform/main.cc)
 $(talkers) $(call objects,tools/bench/answers.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc): private CXXFLAGS += -O1
+# Else a loop with a square root, or with a condition, is no loop of vectors.
+$(call objects,$(fmm_kernels)): private CXXFLAGS += -fno-math-errno -fno-trapping-math
 $(call parsed_once,talkers,tools/parsed_once.hpp,$(talkers),-O1)
 tool_objects := $(call objects,$(filter-out tools/conform/main.cc tools/bench/peers/% tools/bench/answers.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc,$(filter $(apart),$(foreach t,conform bench perf,$($(t)_sources)))))
 $(call parsed_once,tools,tools/make/parsed_once.hpp,$(sort $(tool_objects) $(patsubst %.cc,$(OUT)/obj/%.elided.o,$(bench_apps)) $(call objects,$(example_sources))))

@@ -2,16 +2,19 @@
 # Each tool is a folder. Tools link the static library, so that they run from anywhere.
 info_sources    := tools/info/main.cc tools/info/gather.cc tools/info/hosts.cc tools/info/transports.cc tools/info/child.cc tools/info/probe.cc tools/info/look.cc tools/info/measure.cc tools/info/print.cc
 conform_sources := tools/conform/main.cc tools/conform/fabric.cc tools/conform/first.cc tools/conform/work.cc tools/conform/stage.cc tools/conform/data.cc tools/conform/atomics.cc tools/conform/errors.cc tools/conform/flow.cc tools/conform/claims.cc
+fmm_kernels     := $(addprefix tools/bench/fmm/,laplace.cc translations.cc near_field.cc particles.cc)
+fmm_passes      := $(addprefix tools/bench/fmm/,octree.cc upward.cc interact.cc)
 bench_apps      := tools/bench/apps/fib.cc tools/bench/apps/btc.cc tools/bench/apps/uts.cc tools/bench/apps/nqueens.cc \
                    tools/bench/apps/loops.cc tools/bench/apps/lcs.cc tools/bench/apps/cilksort.cc tools/bench/apps/heap_frames.cc \
-                   tools/bench/apps/uts_mem.cc tools/bench/apps/gups.cc tools/bench/apps/stream.cc tools/bench/apps/histogram.cc tools/bench/apps/pagerank.cc
-fmm_kernels     := $(addprefix tools/bench/fmm/,laplace.cc translations.cc near_field.cc particles.cc)
+                   tools/bench/apps/uts_mem.cc tools/bench/apps/gups.cc tools/bench/apps/stream.cc tools/bench/apps/histogram.cc tools/bench/apps/pagerank.cc \
+                   $(fmm_passes) tools/bench/fmm/fmm.cc
 fmm_mpi_free    := $(addprefix tools/bench/fmm/mpi/,tree.cc traversal.cc)
 fmm_mpi_sources := $(fmm_mpi_free) $(addprefix tools/bench/fmm/mpi/,main.cc options.cc simulation.cc partition.cc essential.cc direct.cc)
 bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/programs.cc tools/bench/report.cc tools/bench/arguments.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/measures.cc tools/bench/space.cc tools/bench/breakdown.cc tools/bench/ramp.cc tools/bench/lb_synthetic.cc tools/bench/virtual_cores.cc tools/bench/progress.cc tools/bench/peers.cc \
                    tools/bench/memory_arguments.cc tools/bench/ramp_arguments.cc tools/bench/lb_synthetic_arguments.cc tools/bench/collection_arguments.cc \
                    tools/bench/collection_runs.cc tools/bench/collection_report.cc tools/bench/collection_schemes.cc tools/bench/collection_log.cc \
                    tools/bench/hf/hf.cc tools/bench/hf/molecule.cc tools/bench/hf/integrals.cc tools/bench/hf/scf.cc tools/bench/hf/reference.cc \
+                   $(fmm_kernels) \
                    tools/bench/tce/tce.cc tools/bench/tce/tensor.cc tools/bench/tce/reference.cc tools/bench/tce/blas.cc \
                    tools/bench/peers/openmp.cc $(if $(HAVE_tbb),tools/bench/peers/onetbb.cc) $(bench_apps)
 perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/control.cc tools/perf/pairs.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc \
@@ -27,7 +30,7 @@ fmm_mpi_library := $(if $(HAVE_ompi),openmpi,$(if $(HAVE_mpich),mpich))
 flags_tools_bench_fmm_mpi := -fopenmp -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX $(mpi_flags_$(fmm_mpi_library))
 # Units that include the same long headers (CLI11, nlohmann's) are compiled as one: reading these headers is most of their time.
 # What reads arguments and prints runs once, and its templates take long to compile at -O3; what measures stays.
-apart  := tools/bench/virtual_cores.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/progress.cc tools/bench/peers/% tools/bench/apps/% tools/bench/hf/% tools/bench/tce/% \
+apart  := tools/bench/virtual_cores.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/progress.cc tools/bench/peers/% tools/bench/apps/% tools/bench/hf/% tools/bench/tce/% tools/bench/fmm/% \
           tools/bench/collection_schemes.cc tools/bench/collection_log.cc tools/plot/% \
           tools/perf/raw.cc $(raw_sources) tools/conform/%
 timers := tools/bench/run.cc tools/bench/programs.cc tools/bench/measures.cc tools/bench/space.cc tools/bench/breakdown.cc tools/bench/ramp.cc \
@@ -49,7 +52,7 @@ $(talkers) $(call objects,$(addprefix tools/bench/fmm/mpi/,main.cc options.cc) t
 # Else a loop with a square root, or with a condition, is no loop of vectors.
 $(call objects,$(fmm_kernels)): private CXXFLAGS += -fno-math-errno -fno-trapping-math
 $(call parsed_once,talkers,tools/parsed_once.hpp,$(talkers),-O1)
-tool_objects := $(call objects,$(filter-out tools/conform/main.cc tools/bench/peers/% tools/bench/answers.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc,$(filter $(apart),$(foreach t,conform bench perf,$($(t)_sources)))))
+tool_objects := $(call objects,$(filter-out tools/conform/main.cc $(fmm_kernels) tools/bench/peers/% tools/bench/answers.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc,$(filter $(apart),$(foreach t,conform bench perf,$($(t)_sources)))))
 $(call parsed_once,tools,tools/make/parsed_once.hpp,$(sort $(tool_objects) $(patsubst %.cc,$(OUT)/obj/%.elided.o,$(bench_apps)) $(call objects,$(example_sources))))
 $(patsubst %,$(OUT)/obj/tools/%.joined.o,bench bench_timers): private CXXFLAGS += $(flags_tools_bench)
 

@@ -57,6 +57,15 @@ for n in 0 -1 x; do bench_refuses "--n: " stream --n $n; done
 for n in 0 31 x; do bench_refuses "--scale: " pagerank --scale $n; done
 for n in 0 -1; do bench_refuses "--iterations: " pagerank --iterations $n; done
 bench_refuses "--iterations" histogram --iterations 3
+for n in 0 -1 x 9999999999; do bench_refuses "--n: " fmm --n $n; done
+for n in 0 13 -1 x; do bench_refuses "--order: " fmm --order $n; done
+for n in -0.1 0.6 nan x; do bench_refuses "--theta: " fmm --theta $n; done
+for n in 0 -1 x; do bench_refuses "--ncrit: " fmm --ncrit $n; done
+for n in -1 x; do bench_refuses "--nspawn: " fmm --nspawn $n; done
+for n in 0 -1 x; do bench_refuses "--steps: " fmm --steps $n; done
+for n in 0 -1 x; do bench_refuses "--check: " fmm --check $n; done
+bench_refuses "--seed" fmm --seed x
+bench_refuses "--shape: torus" fmm --shape torus
 bench_refuses "T9 is not one of T1, T2" uts-mem --tree T9
 bench_refuses "does not end" uts-mem -t 0 -q 0.5 -m 2
 

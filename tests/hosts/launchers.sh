@@ -207,6 +207,7 @@ gups --n 16384
 stream --n 60000
 histogram --scale 8
 pagerank --scale 8 --iterations 3
+fmm --n 2000 --nspawn 200
 END
 }
 while read -r program; do

@@ -53,7 +53,7 @@ sed -n '/^_tobi_values/,/^}/p' tools/completion/tobi.bash | grep -oE -- '--[a-z]
 nothing "each option that the completion knows is one of a tool" "$([ -s "$folder/known" ] || echo none
   for tool in "$BIN"/tobi-*; do options "$tool"; done | tr ' ' '\n' >"$folder/all"; grep -vxFf "$folder/all" "$folder/known")"
 
-is "the beginning of a program's name" "fib frames fork-cost" tobi-bench f
+is "the beginning of a program's name" "fib fmm frames fork-cost" tobi-bench f
 is "a value behind a space" "parallel_for parallel_invoke promises pair" tobi-bench ramp --shape p
 is "a value behind =" "parallel_for parallel_invoke promises pair" tobi-bench ramp --shape = p
 is "a value behind = that has not begun" "$(offered tobi-bench ramp --shape "")" tobi-bench ramp --shape =

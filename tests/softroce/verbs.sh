@@ -62,7 +62,7 @@ for TOBI_CACHE_POLICY in none write_through write_back write_back_lazy; do
   export TOBI_CACHE_POLICY
   rule "verbs: cilksort on global memory, $TOBI_CACHE_POLICY" verified cilksort --n 20000 --cutoff 2000 --workers 2
   [ $TOBI_CACHE_POLICY = write_back_lazy ] || [ "${RUNS:-1}" -gt 1 ] || continue
-  for program in "uts-mem -t 1 -a 3 -d 4 -b 4 -r 19" "gups --n 4K" "stream --n 8K" "histogram --scale 9" "pagerank --scale 8 --iterations 2"; do
+  for program in "uts-mem -t 1 -a 3 -d 4 -b 4 -r 19" "gups --n 4K" "stream --n 8K" "histogram --scale 9" "pagerank --scale 8 --iterations 2" "fmm --n 500 --nspawn 100"; do
     # shellcheck disable=SC2086 # words
     rule "verbs: ${program%% *} on global memory, $TOBI_CACHE_POLICY" verified $program --workers 2
   done

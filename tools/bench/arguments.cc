@@ -152,6 +152,7 @@ void complete(arguments& a, const CLI::App& chosen) {
   if (chosen.get_option_no_throw("--tree") != nullptr) complete_tree(a.tree);
   if (a.what != arguments::kind::program) return;
   if (a.app == "btc") check_btc(a.btc);
+  if (std::isnan(a.fmm.theta)) refuse("--theta: nan is no number");
   const auto is_halved = [&](std::uint64_t n) {
     if (!std::has_single_bit(n)) refuse("--n: " + a.app + " halves it, so it must be a power of two");
   };

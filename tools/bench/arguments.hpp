@@ -136,6 +136,7 @@ struct arguments {
   gups_options gups;
   stream_options stream;
   graph_options graph;
+  fmm_options fmm;
   frames_options frames;
   fork_cost_options fork_cost;
   space_options space;

@@ -34,6 +34,38 @@ void change_option_of(CLI::App& sub, change_by& by) {
       ->check(CLI::IsMember({"checkout", "accumulate"}));
 }
 
+void add_fmm(CLI::App& app, fmm_options& o) {
+  CLI::App* fmm = app.add_subcommand("fmm", "a fast multipole method over bodies in global memory");
+  fmm->add_option("--n", o.n, "bodies, such as 1M")
+      ->capture_default_str()
+      ->transform(CLI::AsSizeValue(true))
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 31));
+  const auto shaped = [&o](const std::string& name) {
+    o.shape = name == "sphere"    ? particle_shape::sphere
+              : name == "plummer" ? particle_shape::plummer
+                                  : particle_shape::cube;
+  };
+  fmm->add_option_function<std::string>(
+         "--shape", shaped, "where bodies are: in a cube, on a sphere, or in a cluster of stars (default: cube)")
+      ->check(CLI::IsMember({"cube", "sphere", "plummer"}));
+  fmm->add_option("--seed", o.seed, "of the bodies")->capture_default_str();
+  fmm->add_option("--order", o.order, "terms of the expansions, P")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, laplace::max_order));
+  fmm->add_option("--theta", o.theta,
+                  "the sum of the radii of two cells, over their distance, below which expansions are used")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 0.5));
+  fmm->add_option("--ncrit", o.ncrit, "bodies of a leaf")->capture_default_str()->check(CLI::Range(1, 1 << 20));
+  fmm->add_option("--nspawn", o.nspawn, "bodies of a cell below which there are no tasks")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 30));
+  fmm->add_option("--steps", o.steps, "time steps")->capture_default_str()->check(CLI::Range(1, 100000));
+  fmm->add_option("--check", o.check, "bodies that --verify compares with direct summation")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 30));
+}
+
 }  // namespace
 
 void add_memory_programs(CLI::App& app, arguments& a, void (*run)(CLI::App&, arguments&)) {
@@ -64,7 +96,8 @@ void add_memory_programs(CLI::App& app, arguments& a, void (*run)(CLI::App&, arg
   pagerank->add_option("--iterations", a.graph.iterations, "how many")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
-  for (CLI::App* sub : {gups, stream, histogram, pagerank}) run(*sub, a);
+  add_fmm(app, a.fmm);
+  for (CLI::App* sub : {gups, stream, histogram, pagerank, app.get_subcommand("fmm")}) run(*sub, a);
 }
 
 }  // namespace tobi_bench

@@ -58,6 +58,27 @@ json params_graph(const arguments& a) {
 }
 double edges(const graph_options& m) { return real(m.degree) * real(std::uint64_t{1} << m.scale); }
 
+const char* name_of(particle_shape s) {
+  switch (s) {
+    case particle_shape::sphere:
+      return "sphere";
+    case particle_shape::plummer:
+      return "plummer";
+    case particle_shape::cube:
+      break;
+  }
+  return "cube";
+}
+std::string describe_fmm(const arguments& a) {
+  const fmm_options& m = a.fmm;
+  return fmt::format("n={} shape={} order={} theta={} steps={}", m.n, name_of(m.shape), m.order, m.theta, m.steps);
+}
+json params_fmm(const arguments& a) {
+  const fmm_options& m = a.fmm;
+  return {{"n", m.n},         {"shape", name_of(m.shape)}, {"seed", m.seed},   {"order", m.order}, {"theta", m.theta},
+          {"ncrit", m.ncrit}, {"nspawn", m.nspawn},        {"steps", m.steps}, {"check", m.check}};
+}
+
 // A root task takes what it needs of the arguments by value.
 const program programs[] = {
     {.name = "fib",
@@ -270,6 +291,18 @@ const program programs[] = {
          },
      .done = [](const arguments& a, const answer&, std::string_view) -> work {
        return {edges(a.graph) * real(a.graph.iterations), "Medges/s"};
+     }},
+    {.name = "fmm",
+     .with_tasks = {.run = nullptr,
+                    .prepare = [](const arguments& a) { parallel::fmm_prepare(a.fmm); },
+                    .phases = &parallel::fmm_program},
+     .elided = {.run = nullptr,
+                .prepare = [](const arguments& a) { elided::fmm_prepare(a.fmm); },
+                .phases = &elided::fmm_program},
+     .describe = describe_fmm,
+     .params = params_fmm,
+     .done = [](const arguments& a, const answer&, std::string_view phase) -> work {
+       return {real(a.fmm.n) * (phase == "steps" ? real(a.fmm.steps - 1) : 1), "Mbodies/s"};
      }},
 };
 

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "tools/bench/apps/tree.hpp"
+#include "tools/bench/fmm/particles.hpp"
 
 namespace tobi_bench {
 
@@ -34,6 +35,18 @@ struct graph_options : array_options {
   std::uint64_t seed = 1;
   std::uint64_t iterations = 10;       // pagerank
   change_by by = change_by::checkout;  // histogram
+};
+
+struct fmm_options {
+  std::uint64_t n = 100'000;  // bodies
+  particle_shape shape = particle_shape::cube;
+  std::uint64_t seed = 1;
+  std::uint64_t order = 4;      // P: terms of an expansion are n < P
+  double theta = 0.2;           // the sum of two radii, over the distance: below it expansions are used
+  std::uint64_t ncrit = 32;     // bodies of a cell that is not split
+  std::uint64_t nspawn = 1000;  // bodies of a cell below which there are no tasks
+  std::uint64_t steps = 1;
+  std::uint64_t check = 100;  // bodies whose fields are computed directly, to compare
 };
 
 /// What a phase found: a number, or the two words of a tree_count.

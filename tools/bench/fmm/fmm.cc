@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fast multipole method for the potential and the force of charged bodies, as SC'23 runs ExaFMM (section 6.4): every
+// phase is made of tasks over global memory. With several time steps the bodies move, and each step does all of it
+// again.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <tobi/algorithm.hpp>
+#include <tobi/global_memory.hpp>
+#include <tobi/phase.hpp>
+#include <tobi/scatter.hpp>
+#include <vector>
+
+#include "tools/bench/apps/memory_program.hpp"
+#include "tools/bench/fmm/accuracy.hpp"
+#include "tools/bench/fmm/morton.hpp"
+#include "tools/bench/fmm/octree.hpp"
+
+namespace tobi_bench::TOBI_BENCH_VARIANT {
+
+namespace {
+
+using laplace::body;
+using laplace::field;
+using laplace::vec3;
+
+/// What is sorted: the key of a body, and which one it is.
+struct numbered_key {
+  std::uint64_t key;
+  std::uint64_t body;
+};
+
+// Set before the run, in every process alike. Where the root lies changes with each tree, so it is in global memory.
+fmm_options asked;
+fmm_method method;
+tobi::global_span<body> moved, bodies;                 // as they were made or have moved; in Morton's order
+tobi::global_span<vec3> moved_velocities, velocities;  // empty: there is one step
+tobi::global_span<numbered_key> order, scratch;
+tobi::global_ptr<octree_cell> the_root;
+
+phase_result make_bodies() {
+  tobi::for_each(moved, tobi::mode::write,
+                 [](body& b, std::size_t i) { b = make_particle(asked.shape, asked.seed, i, asked.n); });
+  tobi::fill(moved_velocities, vec3{0, 0, 0});
+  return {};
+}
+
+// TO becomes what FROM has, in the order that was found.
+template <class T>
+void reorder(tobi::global_span<T> from, tobi::global_span<T> to) {
+  tobi::for_chunks(tobi::in(order.first(to.size())), tobi::out(to),
+                   [from](std::size_t, std::size_t n, const numbered_key* sorted, T* into) {
+                     std::vector<std::size_t> places(n);
+                     for (std::size_t i = 0; i < n; ++i) places[i] = sorted[i].body;
+                     tobi::load_at(from, places, std::span<T>(into, n));
+                   });
+}
+
+phase_result make_tree() {
+  tobi::for_chunks(tobi::in(moved), tobi::out(order),
+                   [](std::size_t first, std::size_t n, const body* from, numbered_key* to) {
+                     for (std::size_t i = 0; i < n; ++i) to[i] = {morton_key(from[i].at), first + i};
+                   });
+  tobi::sort(order, scratch, [](const numbered_key& a, const numbered_key& b) { return a.key < b.key; });
+  reorder(moved, bodies);
+  reorder(moved_velocities, velocities);
+  tobi::store(the_root, build_octree(method));
+  return {asked.n};
+}
+
+phase_result upward() {
+  make_multipoles(method, tobi::load(the_root));
+  return {asked.n};
+}
+
+phase_result interact() {
+  const interactions computed = make_fields(method, tobi::load(the_root));
+  return {computed.cells, computed.bodies};
+}
+
+phase_result free_tree() {
+  free_octree(method, tobi::load(the_root));
+  return {};
+}
+
+// Bodies repel each other: those that attract each other come arbitrarily near, where no step is short enough.
+constexpr double time_step = 0.01;
+
+void kick(vec3& velocity, const field& f) {
+  velocity.x += f.force.x * (time_step / 2);
+  velocity.y += f.force.y * (time_step / 2);
+  velocity.z += f.force.z * (time_step / 2);
+}
+
+// The walls of the cube reflect.
+void drift(double& x, double& velocity) {
+  x += velocity * time_step;
+  if (x >= 0.0 && x < 1.0) return;
+  velocity = -velocity;
+  x = std::clamp(x < 0.0 ? -x : 2.0 - x, 0.0, std::nextafter(1.0, 0.0));
+}
+
+// Leapfrog: half a kick and a drift; then half a kick by the fields at the new place.
+void move() {
+  tobi::for_chunks(tobi::in(method.fields), tobi::in(bodies), tobi::in(velocities), tobi::out(moved),
+                   tobi::out(moved_velocities),
+                   [](std::size_t, std::size_t n, const field* f, const body* b, const vec3* v, body* to, vec3* speed) {
+                     for (std::size_t i = 0; i < n; ++i) {
+                       to[i] = b[i];
+                       speed[i] = v[i];
+                       kick(speed[i], f[i]);
+                       drift(to[i].at.x, speed[i].x);
+                       drift(to[i].at.y, speed[i].y);
+                       drift(to[i].at.z, speed[i].z);
+                     }
+                   });
+}
+void kick_again() {
+  tobi::for_chunks(tobi::in(method.fields), tobi::inout(velocities),
+                   [](std::size_t, std::size_t n, const field* f, vec3* v) {
+                     for (std::size_t i = 0; i < n; ++i) kick(v[i], f[i]);
+                   });
+}
+
+phase_result steps() {
+  phase_result last;
+  for (std::uint64_t step = 1; step < asked.steps; ++step) {
+    tobi::begin_phase("move");
+    move();
+    tobi::begin_phase("tree");
+    free_tree();
+    make_tree();
+    tobi::begin_phase("upward");
+    upward();
+    tobi::begin_phase("interact");
+    last = interact();
+    tobi::begin_phase("move");
+    kick_again();
+  }
+  return last;
+}
+
+const memory_phase one_step[] = {{"bodies", false, make_bodies},
+                                 {"tree", true, make_tree},
+                                 {"upward", true, upward},
+                                 {"interact", true, interact},
+                                 {"free", false, free_tree}};
+const memory_phase many_steps[] = {{"bodies", false, make_bodies}, {"tree", true, make_tree},
+                                   {"upward", true, upward},       {"interact", true, interact},
+                                   {"steps", true, steps},         {"free", false, free_tree}};
+
+// Adds what one body does at AT, as the definition has it.
+void add(field& sum, const vec3& at, const body& source) {
+  const vec3 d{at.x - source.at.x, at.y - source.at.y, at.z - source.at.z};
+  const double square = d.x * d.x + d.y * d.y + d.z * d.z;
+  if (square == 0.0) return;
+  const double potential = source.charge / std::sqrt(square), force = potential / square;
+  sum.potential += potential;
+  sum.force.x += d.x * force;
+  sum.force.y += d.y * force;
+  sum.force.z += d.z * force;
+}
+
+/// The errors at bodies that lie evenly in Morton's order, and so in space.
+fmm_errors measured_errors() {
+  const std::size_t count = std::min(asked.check, asked.n);
+  std::vector<vec3> places(count);
+  std::vector<field> found(count), right(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    places[i] = tobi::load(&bodies[i * asked.n / count]).at;
+    found[i] = tobi::load(&method.fields[i * asked.n / count]);
+  }
+  read_in_parts(method.bodies, [&](std::span<const body> sources) {
+    for (std::size_t i = 0; i < count; ++i) {
+      for (const body& source : sources) add(right[i], places[i], source);
+    }
+  });
+  fmm_errors wrong, all;
+  const auto square = [](double x) { return x * x; };
+  for (std::size_t i = 0; i < count; ++i) {
+    const vec3 &f = found[i].force, &r = right[i].force;
+    wrong.potential += square(found[i].potential - right[i].potential);
+    wrong.force += square(f.x - r.x) + square(f.y - r.y) + square(f.z - r.z);
+    all.potential += square(right[i].potential);
+    all.force += square(r.x) + square(r.y) + square(r.z);
+  }
+  const auto relative = [](double part, double whole) { return part == 0.0 ? 0.0 : std::sqrt(part / whole); };
+  return {relative(wrong.potential, all.potential), relative(wrong.force, all.force)};
+}
+
+phase_result wrong() {
+  const fmm_errors measured = measured_errors(), largest = largest_errors(method.order, method.theta);
+  if (measured.potential <= largest.potential && measured.force <= largest.force) return {};
+  std::fprintf(stderr, "tobi-bench: fmm: relative errors are %.2g of the potential, and %.2g of the force; %.2g and ",
+               measured.potential, measured.force, largest.potential);
+  std::fprintf(stderr, "%.2g are the most for this order and theta\n", largest.force);
+  return {std::min(asked.check, asked.n)};
+}
+
+}  // namespace
+
+memory_program fmm_program{one_step, wrong};
+
+void fmm_prepare(const fmm_options& options) {
+  asked = options;
+  moved = tobi::allocate_all<body>(asked.n);
+  bodies = tobi::allocate_all<body>(asked.n);
+  if (asked.steps > 1) {
+    moved_velocities = tobi::allocate_all<vec3>(asked.n);
+    velocities = tobi::allocate_all<vec3>(asked.n);
+  }
+  order = tobi::allocate_all<numbered_key>(asked.n);
+  scratch = tobi::allocate_all<numbered_key>(asked.n);
+  the_root = tobi::allocate_all<octree_cell>(1).data();
+  method = {.bodies = bodies,
+            .fields = tobi::allocate_all<field>(asked.n),
+            .theta = asked.theta,
+            .leaf_bodies = static_cast<std::uint32_t>(asked.ncrit),
+            .task_bodies = static_cast<std::uint32_t>(asked.nspawn),
+            .order = static_cast<unsigned>(asked.order)};
+  fmm_program.phases = asked.steps == 1 ? std::span<const memory_phase>(one_step) : many_steps;
+}
+
+}  // namespace tobi_bench::TOBI_BENCH_VARIANT

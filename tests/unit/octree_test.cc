@@ -33,16 +33,17 @@ class grown {
               .leaf_bodies = leaf_bodies,
               .task_bodies = 100,
               .order = order};
-    root = elided::build_octree(method);
-    elided::make_multipoles(method, root);
+    tree = elided::build_octree(method);
+    elided::make_multipoles(method, tree);
+    root = *tree.cells.data().raw();
   }
   grown(const grown&) = delete;
   grown& operator=(const grown&) = delete;
-  ~grown() { elided::free_octree(method, root); }
+  ~grown() { elided::free_octree(tree); }
 
   [[nodiscard]] const std::vector<body>& bodies() const { return bodies_; }
   const std::vector<field>& fields() {
-    elided::make_fields(method, root);
+    elided::make_fields(method, tree);
     return fields_;
   }
   /// Calls use(cell) for each.
@@ -52,6 +53,7 @@ class grown {
   }
 
   elided::fmm_method method;
+  elided::octree tree;
   elided::octree_cell root;
 
  private:
@@ -77,8 +79,10 @@ TEST(octree, children_have_what_their_parent_has) {
   for (const particle_shape shape : {particle_shape::cube, particle_shape::sphere, particle_shape::plummer}) {
     const grown tree(some_bodies(shape, 3001), 16, 1, 0.3);
     std::uint32_t in_leaves = 0;
+    std::size_t cells = 0;
     tree.for_each_cell([&](const elided::octree_cell& cell) {
       EXPECT_GT(cell.bodies, 0u);
+      ++cells;
       if (cell.is_leaf()) {
         EXPECT_LE(cell.bodies, 16u);
         EXPECT_EQ(cell.first, in_leaves);  // so each body is in exactly one
@@ -95,6 +99,7 @@ TEST(octree, children_have_what_their_parent_has) {
       EXPECT_EQ(next, cell.first + cell.bodies);
     });
     EXPECT_EQ(in_leaves, 3001u);
+    EXPECT_EQ(cells, tree.tree.cells.size());
   }
 }
 

@@ -30,13 +30,13 @@ struct numbered_key {
   std::uint64_t body;
 };
 
-// Set before the run, in every process alike. Where the root lies changes with each tree, so it is in global memory.
+// Set before the run, in every process alike. Where cells lie changes with each tree, so that is in global memory.
 fmm_options asked;
 fmm_method method;
 tobi::global_span<body> moved, bodies;                 // as they were made or have moved; in Morton's order
 tobi::global_span<vec3> moved_velocities, velocities;  // empty: there is one step
 tobi::global_span<numbered_key> order, scratch;
-tobi::global_ptr<octree_cell> the_root;
+tobi::global_ptr<octree> the_tree;
 
 phase_result make_bodies() {
   tobi::for_each(moved, tobi::mode::write,
@@ -62,24 +62,28 @@ phase_result make_tree() {
                      for (std::size_t i = 0; i < n; ++i) to[i] = {morton_key(from[i].at), first + i};
                    });
   tobi::sort(order, scratch, [](const numbered_key& a, const numbered_key& b) { return a.key < b.key; });
+  tobi::set_read_only(moved);
   reorder(moved, bodies);
   reorder(moved_velocities, velocities);
-  tobi::store(the_root, build_octree(method));
+  tobi::set_writable(moved);
+  tobi::set_read_only(bodies);
+  tobi::store(the_tree, build_octree(method));
   return {asked.n};
 }
 
 phase_result upward() {
-  make_multipoles(method, tobi::load(the_root));
+  make_multipoles(method, tobi::load(the_tree));
   return {asked.n};
 }
 
 phase_result interact() {
-  const interactions computed = make_fields(method, tobi::load(the_root));
+  const interactions computed = make_fields(method, tobi::load(the_tree));
   return {computed.cells, computed.bodies};
 }
 
 phase_result free_tree() {
-  free_octree(method, tobi::load(the_root));
+  free_octree(tobi::load(the_tree));
+  tobi::set_writable(bodies);
   return {};
 }
 
@@ -211,7 +215,7 @@ void fmm_prepare(const fmm_options& options) {
   }
   order = tobi::allocate_all<numbered_key>(asked.n);
   scratch = tobi::allocate_all<numbered_key>(asked.n);
-  the_root = tobi::allocate_all<octree_cell>(1).data();
+  the_tree = tobi::allocate_all<octree>(1).data();
   method = {.bodies = bodies,
             .fields = tobi::allocate_all<field>(asked.n),
             .theta = asked.theta,

@@ -125,6 +125,7 @@ class traversal {
     for (const candidate& c : lists_[depth]) {
       if ((c.targets & above.parent) != 0) decide(siblings, all, c.source, rest);
     }
+    prefetch_sources();
     for (std::uint32_t i = 0; i < targets.count; ++i) {
       own[i] = {};
       if (above.local == nullptr) continue;
@@ -172,16 +173,28 @@ class traversal {
     }
   }
 
-  // Expansions that lie in a row are checked out together.
+  // Expansions that lie in a row are checked out together: those from BEGIN to here.
+  [[nodiscard]] std::size_t end_of_row(std::size_t begin) const {
+    const auto each = static_cast<std::ptrdiff_t>(method_.coefficients());
+    const std::size_t most = tobi::global_calls::chunk_bytes() / (method_.coefficients() * sizeof(coefficient));
+    std::size_t end = begin + 1;
+    while (end < far_.size() && end - begin < most && far_[end].multipole - far_[end - 1].multipole == each) ++end;
+    return end;
+  }
+  // They come while the first of them are computed with.
+  void prefetch_sources() const {
+    for (std::size_t begin = 0, end; begin < far_.size(); begin = end) {
+      end = end_of_row(begin);
+      tobi::prefetch(far_[begin].multipole, (end - begin) * method_.coefficients());
+    }
+    for (const std::vector<near_source>& near : near_) {
+      for (const near_source& row : near) tobi::prefetch(method_.bodies.subspan(row.first, row.end - row.first));
+    }
+  }
   void add_far_sources(const octree_family& targets, local_family& own) {
     const std::size_t each = method_.coefficients();
-    const std::size_t most = std::max<std::size_t>(1, tobi::global_calls::chunk_bytes() / (each * sizeof(coefficient)));
     for (std::size_t begin = 0, end; begin < far_.size(); begin = end) {
-      end = begin + 1;
-      while (end < far_.size() && end - begin < most &&
-             far_[end].multipole - far_[end - 1].multipole == static_cast<std::ptrdiff_t>(each)) {
-        ++end;
-      }
+      end = end_of_row(begin);
       const auto open = tobi::checkout(far_[begin].multipole, (end - begin) * each, tobi::mode::read);
       for (std::size_t i = begin; i < end; ++i) {
         const coefficient* multipole = open.data() + (i - begin) * each;
@@ -241,7 +254,7 @@ interactions make_fields_below(const fmm_method& method, const sibling_work& wor
                                tobi::global_ptr<const coefficient> locals,
                                tobi::global_span<const candidate> candidates) {
   return tobi::parallel_reduce(
-      homes_of(method, work.parent), 0u, work.parent.child_count, 1, interactions{},
+      homes_of(method, work.parent.first, work.parent.bodies), 0u, work.parent.child_count, 1, interactions{},
       [=, targets = work.targets](std::uint32_t i) {
         const octree_cell cell = tobi::load(targets + i);
         if (cell.is_leaf()) return interactions{};
@@ -292,17 +305,15 @@ interactions make_fields_of(const fmm_method& method, const sibling_work& work) 
 }  // namespace
 
 // The root is the only child of a cell that is not in the tree.
-interactions make_fields(const fmm_method& method, const octree_cell& root) {
-  const tobi::global_ptr<octree_cell> only = tobi::allocate_global<octree_cell>(1);
-  tobi::store(only, root);
+interactions make_fields(const fmm_method& method, const octree& tree) {
+  const octree_cell root = tobi::load(tree.cells.data());
   octree_cell parent = root;
-  parent.children = only;
+  parent.children = tree.cells.data();
   parent.child_count = 1;
   const tobi::global_ptr<candidate> all = tobi::allocate_global<candidate>(1);
   tobi::store(all, candidate{root, 1});
-  const interactions computed = make_fields_of(method, {only, parent, nullptr, 1, {all, 1}});
+  const interactions computed = make_fields_of(method, {parent.children, parent, nullptr, 1, {all, 1}});
   tobi::free_global(all, 1);
-  tobi::free_global(only, 1);
   return computed;
 }
 

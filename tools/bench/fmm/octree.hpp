@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The octree over bodies that lie in Morton's order in global memory. The children of a cell lie in a row, and so do
+// The octree over bodies that lie in Morton's order in global memory. Its cells are an array, and their multipole
+// expansions another one, which all workers have made together. The children of a cell lie in a row, and so do
 // their multipole expansions: what looks at one of them soon looks at the others, and one checkout brings all. A cell
 // has all that a decision about it needs. So copies of cells are decided about without an access.
 #pragma once
@@ -67,15 +68,15 @@ inline std::uint32_t children_per_task(const fmm_method& method, std::uint32_t b
   return bodies > method.task_bodies ? 1 : 8;
 }
 
-/// Where the tasks for the children of a cell begin: where their bodies are, as long as these lie with several workers
-/// of several nodes.
-inline tobi::placement homes_of(const fmm_method& method, const octree_cell& cell) {
-  const auto bodies = method.bodies.subspan(cell.first, cell.bodies);
-  if (cell.bodies > method.task_bodies) {
-    const tobi::placement homes = tobi::on(bodies, tobi::affinity::automatic);
+/// Where the tasks for the children of a cell begin: where its BODIES from FIRST on are, as long as these lie with
+/// several workers of several nodes.
+inline tobi::placement homes_of(const fmm_method& method, std::uint32_t first, std::uint32_t bodies) {
+  const auto all = method.bodies.subspan(first, bodies);
+  if (bodies > method.task_bodies) {
+    const tobi::placement homes = tobi::on(all, tobi::affinity::automatic);
     if (homes.parts() > 1) return homes;
   }
-  return tobi::on(bodies, tobi::affinity::none);
+  return tobi::on(all, tobi::affinity::none);
 }
 
 /// Calls use(part) for parts of WHAT, in turn, each of a size that can be checked out. USE does not fork.
@@ -89,13 +90,20 @@ void read_in_parts(tobi::global_span<T> what, const F& use) {
   }
 }
 
-/// Returns the root. Cells lie in the memory of the worker whose task split their parent. By tasks.
-octree_cell build_octree(const fmm_method& method);
-/// By tasks.
-void free_octree(const fmm_method& method, const octree_cell& root);
+/// The root is the first cell. A cell's descendants lie in a row, in the order of their bodies' places in memory.
+struct octree {
+  tobi::global_span<octree_cell> cells;
+  tobi::global_span<laplace::coefficient> multipoles;
+};
 
-/// P2M and M2M: makes the multipole expansion of every cell. By tasks.
-void make_multipoles(const fmm_method& method, const octree_cell& root);
+/// By tasks. Pauses the run, since all workers allocate the arrays. Nothing writes the cells from then on.
+octree build_octree(const fmm_method& method);
+/// Pauses the run.
+void free_octree(const octree& tree);
+
+/// P2M and M2M: makes the multipole expansion of every cell. By tasks. Pauses the run: nothing writes them from then
+/// on.
+void make_multipoles(const fmm_method& method, const octree& tree);
 
 /// How much was computed: pairs of cells by expansions (M2L), and pairs of bodies one by one (P2P).
 struct interactions {
@@ -107,6 +115,6 @@ struct interactions {
   }
 };
 /// M2L, P2P, L2L and L2P: makes the field of every body. By tasks.
-interactions make_fields(const fmm_method& method, const octree_cell& root);
+interactions make_fields(const fmm_method& method, const octree& tree);
 
 }  // namespace tobi_bench::TOBI_BENCH_VARIANT

@@ -24,18 +24,23 @@ void add_children(const fmm_method& method, const octree_cell& cell, expansion& 
   }
 }
 
-}  // namespace
-
-void make_multipoles(const fmm_method& method, const octree_cell& cell) {
+void visit(const fmm_method& method, const octree_cell& cell) {
   if (!cell.is_leaf()) {
     tobi::parallel_for(
         0u, cell.child_count, children_per_task(method, cell.bodies),
-        [method, children = cell.children](std::uint32_t i) { make_multipoles(method, tobi::load(children + i)); });
+        [method, children = cell.children](std::uint32_t i) { visit(method, tobi::load(children + i)); });
   }
   expansion sum{};
   cell.is_leaf() ? add_bodies(method, cell, sum) : add_children(method, cell, sum);
   const auto own = tobi::checkout(cell.multipole, method.coefficients(), tobi::mode::write);
   std::copy(sum.begin(), sum.begin() + static_cast<std::ptrdiff_t>(own.size()), own.begin());
+}
+
+}  // namespace
+
+void make_multipoles(const fmm_method& method, const octree& tree) {
+  visit(method, tobi::load(tree.cells.data()));
+  tobi::set_read_only(tree.multipoles);
 }
 
 }  // namespace tobi_bench::TOBI_BENCH_VARIANT

@@ -6,6 +6,7 @@
 . "$(dirname "$0")/../harness.inc"
 report=$BIN/tobi-report
 pages=$folder/pages
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 run SMALL=1 PAGES="$pages" tests/perf/page
 all "the page of make bench is whole: each pointer of papers.json finds a number" '[ $status -eq 0 ]' silent '! says "not measured"' '! says "not traced"'
@@ -35,7 +36,7 @@ all "--complete without --papers is refused" '[ $status -eq 2 ]' 'complains "wit
 # Each experiment has something of ours, or says why not.
 page=$pages/report.html
 all "each figure and table of the papers has a place" '[ "$(grep -c "<h3>" "$page")" -eq "$(grep -c "\"where\":" $papers)" ]' \
-  '[ "$(grep -c "<h3>.*Itoyori" "$page")" -eq 5 ]' '[ "$(grep -c "Not measured in this run" "$page")" -eq 1 ]' 'grep -q "ExaFMM was not ported" "$page"'
+  '[ "$(grep -c "<h3>.*Itoyori" "$page")" -eq 5 ]' '! grep -q "Not measured in this run" "$page"'
 all "each says at which scale ours was taken, on what and when" '[ "$(grep -c "<em>Ours:</em> .*worker.*usable cores.*20[0-9][0-9]-" "$page")" -ge 16 ]'
 curves=$(grep -o '{"title"\|"title":' $papers | wc -l)
 all "each curve is drawn, with a line for each scheduler" '[ "$(grep -c "<svg " "$page")" -ge $((curves + 6)) ]' '[ "$curves" -ge 15 ]' \

@@ -61,7 +61,7 @@ lib_objects := $(call objects,$(lib_units)) $(OUT)/obj/alloc/jemalloc.o
 .PHONY: all demo check flaky soak check-aarch64 cluster-shell bench new-transport install clean help programs libraries tests FORCE
 all: $(joined_objects) libraries programs
 libraries: $(LIB) $(SO) $(mpi_plugins)
-programs: $(tool_programs) $(example_programs) $(perf_plugins)
+programs: $(tool_programs) $(example_programs) $(perf_plugins) $(fmm_mpi_program)
 tests: $(test_programs) $(emulated_tofu)
 
 compile = $(CXX) $(CXXFLAGS) $(flags_$(subst /,_,$(*D))) -MMD -MP -c $< -o $@

@@ -37,6 +37,8 @@ $(OUT)/tests/laplace_test: $(OUT)/obj/tests/unit/laplace_test.o $(call objects,$
 # The octree and what is computed on it, without the runtime.
 $(OUT)/tests/octree_test: $(OUT)/obj/tests/unit/octree_test.o $(patsubst %.cc,$(OUT)/obj/%.elided.o,$(fmm_passes)) $(call objects,$(fmm_kernels)) $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main)
+$(OUT)/tests/fmm_tree_test: $(OUT)/obj/tests/unit/fmm_tree_test.o $(call objects,$(fmm_kernels) $(fmm_mpi_free)) $(LIB) FORCE
+	$(call link,-lgtest -lgtest_main -fopenmp)
 # What threads of one process share needs no transport: little is built again for the thread sanitizer.
 shared_rooms      := base trace net deque
 shared_files      := $(addprefix libcore/pool/,queue.cc thief.cc one_sided_thief.cc) libcore/pgas/letters.cc libcore/task/door.cc bootstrap/signed_code.cc
@@ -45,7 +47,7 @@ $(shared_by_threads): $(call objects,$(filter arch/% alloc/% $(shared_rooms:%=li
 	$(call made,AR,rm -f $@ && $(CROSS)ar crs $@ $(filter %.o,$^))
 $(thread_programs): $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(shared_by_threads) FORCE
 	$(call made,LINK,$(CXX) $(LDFLAGS) -o $@ $(filter-out FORCE,$^) $(LIBS) -lgtest -lgtest_main)
-$(filter-out $(thread_programs) %/uts_test %/balancers_test %/laplace_test %/octree_test,$(unit_programs)): $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(LIB) FORCE
+$(filter-out $(thread_programs) %/uts_test %/balancers_test %/laplace_test %/octree_test %/fmm_tree_test,$(unit_programs)): $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main)
 $(job_programs): $(OUT)/tests/%: $(OUT)/obj/tests/jobs/%.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main)

@@ -8,6 +8,8 @@ bench_apps      := tools/bench/apps/fib.cc tools/bench/apps/btc.cc tools/bench/a
                    tools/bench/apps/loops.cc tools/bench/apps/lcs.cc tools/bench/apps/cilksort.cc tools/bench/apps/heap_frames.cc \
                    tools/bench/apps/uts_mem.cc tools/bench/apps/gups.cc tools/bench/apps/stream.cc tools/bench/apps/histogram.cc tools/bench/apps/pagerank.cc \
                    $(fmm_passes) tools/bench/fmm/fmm.cc
+fmm_mpi_free    := $(addprefix tools/bench/fmm/mpi/,tree.cc traversal.cc)
+fmm_mpi_sources := $(fmm_mpi_free) $(addprefix tools/bench/fmm/mpi/,main.cc options.cc simulation.cc partition.cc essential.cc direct.cc)
 bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/programs.cc tools/bench/report.cc tools/bench/arguments.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/measures.cc tools/bench/space.cc tools/bench/breakdown.cc tools/bench/ramp.cc tools/bench/lb_synthetic.cc tools/bench/virtual_cores.cc tools/bench/progress.cc tools/bench/peers.cc \
                    tools/bench/memory_arguments.cc tools/bench/ramp_arguments.cc tools/bench/lb_synthetic_arguments.cc tools/bench/collection_arguments.cc \
                    tools/bench/collection_runs.cc tools/bench/collection_report.cc tools/bench/collection_schemes.cc tools/bench/collection_log.cc \
@@ -23,6 +25,9 @@ example_sources := $(addprefix tools/examples/,collection.cc fib.cc gradients.cc
 flags_tools_bench       := $(if $(HAVE_tbb),-DTOBI_HAVE_TBB)
 flags_tools_bench_peers := -fopenmp
 flags_tools_bench_hf    := -isystem $(shell pkg-config --variable=prefix eigen3 2>/dev/null || echo /usr)/include/eigen3
+# What tobi-bench fmm is compared with is a program of one MPI library, and no tool: it is not installed.
+fmm_mpi_library := $(if $(HAVE_ompi),openmpi,$(if $(HAVE_mpich),mpich))
+flags_tools_bench_fmm_mpi := -fopenmp -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX $(mpi_flags_$(fmm_mpi_library))
 # Units that include the same long headers (CLI11, nlohmann's) are compiled as one: reading these headers is most of their time.
 # What reads arguments and prints runs once, and its templates take long to compile at -O3; what measures stays.
 apart  := tools/bench/virtual_cores.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/progress.cc tools/bench/peers/% tools/bench/apps/% tools/bench/hf/% tools/bench/tce/% tools/bench/fmm/% \
@@ -43,7 +48,7 @@ $(OUT)/obj/tools/%.joined.cc: FORCE
 joined_objects := $(patsubst %,$(OUT)/obj/tools/%.joined.o,report info bench perf bench_timers perf_timers)
 $(joined_objects): private CXXFLAGS += -Wno-shadow -Wshadow=local  # a name of one file may be a local's in another
 talkers := $(filter-out %_timers.joined.o,$(joined_objects)) $(call objects,tools/conform/main.cc)
-$(talkers) $(call objects,tools/bench/answers.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc): private CXXFLAGS += -O1
+$(talkers) $(call objects,$(addprefix tools/bench/fmm/mpi/,main.cc options.cc) tools/bench/answers.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc): private CXXFLAGS += -O1
 # Else a loop with a square root, or with a condition, is no loop of vectors.
 $(call objects,$(fmm_kernels)): private CXXFLAGS += -fno-math-errno -fno-trapping-math
 $(call parsed_once,talkers,tools/parsed_once.hpp,$(talkers),-O1)
@@ -65,5 +70,8 @@ $(OUT)/bin/tobi-perf: $(call joined,perf) $(OUT)/obj/tools/perf_timers.joined.o 
 	$(call link,-lfmt $(raw_libs))
 $(OUT)/bin/tobi-report: $(call joined,report) $(LIB) FORCE
 	$(call link,-lfmt)
+fmm_mpi_program := $(if $(fmm_mpi_library),$(OUT)/bin/fmm-mpi)
+$(OUT)/bin/fmm-mpi: $(call objects,$(fmm_mpi_sources) $(fmm_kernels)) FORCE
+	$(call made,LINK,$(CXX) $(LDFLAGS) -o $@ $(filter %.o,$^) -lfmt -fopenmp $(mpi_libs_$(fmm_mpi_library)))
 $(OUT)/examples/%: $(OUT)/obj/tools/examples/%.o $(LIB) FORCE
 	$(call link)

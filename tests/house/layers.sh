@@ -70,7 +70,7 @@ vendor 'hwloc' arch/topology.cc
 vendor 'jemalloc/' alloc/
 vendor 'infiniband/' transports/verbs/ tests/fault/failing_fabric
 vendor 'rdma/' transports/ 'tests/(fault/(stranger|failing_fabric)|emulators/fabric/|unit/strict_fabric_test)'
-vendor 'mpi.h' '(transports|bootstrap)/mpi/'
+vendor 'mpi.h' '(transports|bootstrap|tools/bench/fmm)/mpi/'
 vendor 'pmix.h' bootstrap/pmix/
 vendor 'elfutils/' libcore/job/dwarf.cc
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// lane: computes, 2 s
 // The kernels of the fast multipole method, each alone against sums over pairs, against series that can be summed, and
 // against the theory of errors. The particles, against what is known of their distributions. Random inputs have seeds.
 #include "tools/bench/fmm/laplace.hpp"

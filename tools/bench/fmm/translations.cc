@@ -20,9 +20,9 @@ constexpr auto squares = square_table();
 constexpr std::array<double, 2 * lanes - 1> one_in_zeros{0, 0, 0, 1, 0, 0, 0};
 
 /// The harmonics H(n,m) of a vector, for n below DEGREES, in rows from m = -BEFORE on, where BEFORE and the width are
-/// whole vectors. Beyond -n and n there are zeros, so that all rows are read alike. A row is computed from the two before
-/// it, four m at a time: the recurrences are the same for m and -m. What begins them, H(n,n) and H(n,-n), is put in by
-/// an addition, since a vector that was stored in pieces is slow to load.
+/// whole vectors. Beyond -n and n there are zeros, so that all rows are read alike. A row is computed from the two
+/// before it, four m at a time: the recurrences are the same for m and -m. What begins them, H(n,n) and H(n,-n), is put
+/// in by an addition, since a vector that was stored in pieces is slow to load.
 template <unsigned Degrees, unsigned Order>
 struct harmonics {
   static constexpr int before = lanes * whole_vectors(Order - 1);
@@ -115,14 +115,15 @@ struct harmonics {
 };
 
 /// The three theorems of addition are one sum, over the coefficients X(n,m) of an expansion, with m from -n to n: of
-/// X(n,m) H(d,l-m) (-1)^m, where the degree d is what follows. M2M has the sign of m besides, M2L that of k, L2L that of
-/// l.
+/// X(n,m) H(d,l-m) (-1)^m, where the degree d is what follows. M2M has the sign of m besides, M2L that of k, L2L that
+/// of l.
 enum class theorem { m2m, m2l, l2l };
 constexpr unsigned degree(theorem t, unsigned n, unsigned k) {
   return t == theorem::m2l ? n + k : t == theorem::m2m ? k - n : n - k;
 }
 
-/// Adds X(N,M) H(d,l-M) (-1)^M and X(N,-M) H(d,l+M) (-1)^M to the sums (k, l), for COUNT k from K on and four l from L on.
+/// Adds X(N,M) H(d,l-M) (-1)^M and X(N,-M) H(d,l+M) (-1)^M to the sums (k, l), for COUNT k from K on and four l from L
+/// on.
 template <theorem T, bool Odd, unsigned Count, class H>
 TOBI_BENCH_INLINE void add_two(std::array<vec4, Count>& re, std::array<vec4, Count>& im, const coefficient& x,
                                const H& h, unsigned n, unsigned m, unsigned k, unsigned l) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four doubles that are computed with at once, as g++ and clang have them on any processor. What is here is inlined into
-// the clones of clones.hpp, so that each uses the instructions of its own processor.
+// Four doubles that are computed with at once, as g++ and clang have them on any processor. What is here is inlined
+// into the clones of clones.hpp, so that each uses the instructions of its own processor.
 #pragma once
 
 #include <cstring>

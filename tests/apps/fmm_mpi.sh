@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# lane: computes, 20 s
+# lane: computes, 60 s
 # fmm-mpi, which tobi-bench fmm is compared with: the fields on any number of processes, and what is refused.
 . "$(dirname "$0")/../harness.inc"
 fmm=$BIN/fmm-mpi

@@ -88,7 +88,7 @@ void store_at(global_span<T> to, std::span<const std::size_t> places, std::type_
   if constexpr (each != 0) {
     pieces::store_words(to.data().raw(), places, values.data(), sizeof(T) / each, each);
   } else {
-    for (std::size_t i = 0; i < places.size(); ++i) store(to.data() + places[i], values[i]);
+    for (std::size_t i = 0; i < places.size(); ++i) store(to.subspan(places[i], 1).data(), values[i]);
   }
 }
 
@@ -123,7 +123,7 @@ void load_at(global_span<T> from, std::span<const std::size_t> places,
     std::array<std::size_t, together> coming;
     std::size_t n = 0;
     for (std::size_t i = begin; i < end; ++i) {
-      const global_ptr<T> at = from.data() + places[i];
+      const global_ptr<T> at = from.subspan(places[i], 1).data();
       if (global_calls::readable(at.raw(), sizeof(T))) {
         values[i] = *at.raw();
       } else {
@@ -131,7 +131,7 @@ void load_at(global_span<T> from, std::span<const std::size_t> places,
         coming[n++] = i;
       }
     }
-    for (std::size_t k = 0; k < n; ++k) values[coming[k]] = load(from.data() + places[coming[k]]);
+    for (std::size_t k = 0; k < n; ++k) values[coming[k]] = load(from.subspan(places[coming[k]], 1).data());
   }
 }
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# lane: computes, 15 s
+# lane: computes, 10 s
 # tobi-bench fmm finds the fields that direct summation finds, in every kind of job.
 . "$(dirname "$0")/memory.inc"
 everywhere fmm '--n 5001 --nspawn 200' '--n 1501 --nspawn 100 --theta 0.4' '--n 1501 --nspawn 100 --theta 0.4'
-for sched in continuation_stalling child_full; do
+for sched in continuation_stalling child_full child_rtc; do
   right "fmm on two nodes, $sched" TOBI_SCHED=$sched TOBI_NODES=2 TOBI_TRANSPORT=sim "$bench" fmm --n 1501 --nspawn 100 --workers 4
 done
-run TOBI_SCHED=child_rtc "$bench" fmm --n 100 --workers 2
-all 'fmm does not run where a run cannot pause' '[ $status -eq 2 ]' 'complains "TOBI_SCHED=child_rtc does not have"'
+run TOBI_SCHED=child_rtc "$bench" fmm --n 100 --steps 2 --workers 2
+all 'its bodies do not move where a run cannot pause' '[ $status -eq 2 ]' 'complains "TOBI_SCHED=child_rtc does not have"'
 # All in one leaf, or each body in one of its own.
 for few in 1 2 31 33; do
   right "fmm of $few bodies" "$bench" fmm --n $few --workers 2

@@ -33,8 +33,9 @@ class grown {
               .leaf_bodies = leaf_bodies,
               .task_bodies = 100,
               .order = order};
-    tree = elided::build_octree(method);
-    elided::make_multipoles(method, tree);
+    const elided::octree_node node = elided::grow_octree(method);
+    tree = elided::allocate_octree(method, node);
+    elided::make_cells(method, tree, node);
     root = *tree.cells.data().raw();
   }
   grown(const grown&) = delete;

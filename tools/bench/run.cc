@@ -103,7 +103,10 @@ run_report run_once(const program& what, const variant& which, const arguments& 
   for (const memory_phase& phase : which.phases->phases) {
     phase_result found;
     watch.begin(phase.name, phase.counts);
-    const double seconds = seconds_of([&] { found = How::call(phase.body); });
+    const double seconds = seconds_of([&] {
+      if (phase.before != nullptr) phase.before();
+      found = How::call(phase.body);
+    });
     watch.end(phase.counts, r);
     const answer got{found.number, {found.number, found.second}};
     r.phases.push_back({phase.name, phase.counts, seconds, what.done(a, got, phase.name)});

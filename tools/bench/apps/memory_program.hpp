@@ -59,6 +59,7 @@ struct memory_phase {
   const char* name;
   bool counts;  // its time is part of the run's
   phase_result (*body)();
+  void (*before)() = nullptr;  // what all processes do together in main before the root task; part of its time
 };
 
 struct memory_program {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <tobi/algorithm.hpp>
 #include <tobi/global_memory.hpp>
+#include <tobi/on_all_workers.hpp>
 #include <tobi/phase.hpp>
 #include <tobi/scatter.hpp>
 #include <vector>
@@ -30,13 +31,14 @@ struct numbered_key {
   std::uint64_t body;
 };
 
-// Set before the run, in every process alike. Where cells lie changes with each tree, so that is in global memory.
+// Set outside of tasks, in every process alike.
 fmm_options asked;
 fmm_method method;
 tobi::global_span<body> moved, bodies;                 // as they were made or have moved; in Morton's order
 tobi::global_span<vec3> moved_velocities, velocities;  // empty: there is one step
 tobi::global_span<numbered_key> order, scratch;
-tobi::global_ptr<octree> the_tree;
+tobi::global_ptr<octree_node> root;  // of the nodes that were grown
+octree tree;
 
 phase_result make_bodies() {
   tobi::for_each(moved, tobi::mode::write,
@@ -56,35 +58,44 @@ void reorder(tobi::global_span<T> from, tobi::global_span<T> to) {
                    });
 }
 
+// What is written in one phase alone is read only in the next ones: a steal or a join makes other things that a worker
+// has fetched worth nothing.
+void before_tree() {
+  if (!tree.cells.empty()) {
+    free_octree(tree);
+    tobi::set_writable(bodies);
+  }
+  tobi::set_read_only(moved);
+}
 phase_result make_tree() {
   tobi::for_chunks(tobi::in(moved), tobi::out(order),
                    [](std::size_t first, std::size_t n, const body* from, numbered_key* to) {
                      for (std::size_t i = 0; i < n; ++i) to[i] = {morton_key(from[i].at), first + i};
                    });
   tobi::sort(order, scratch, [](const numbered_key& a, const numbered_key& b) { return a.key < b.key; });
-  tobi::set_read_only(moved);
   reorder(moved, bodies);
   reorder(moved_velocities, velocities);
+  tobi::store(root, grow_octree(method));
+  return {asked.n};
+}
+
+void before_upward() {
   tobi::set_writable(moved);
   tobi::set_read_only(bodies);
-  tobi::store(the_tree, build_octree(method));
-  return {asked.n};
+  tree = allocate_octree(method, tobi::load(root));
 }
-
 phase_result upward() {
-  make_multipoles(method, tobi::load(the_tree));
+  make_cells(method, tree, tobi::load(root));
   return {asked.n};
 }
 
-phase_result interact() {
-  const interactions computed = make_fields(method, tobi::load(the_tree));
-  return {computed.cells, computed.bodies};
+void before_interact() {
+  tobi::set_read_only(tree.cells);
+  tobi::set_read_only(tree.multipoles);
 }
-
-phase_result free_tree() {
-  free_octree(tobi::load(the_tree));
-  tobi::set_writable(bodies);
-  return {};
+phase_result interact() {
+  const interactions computed = make_fields(method, tree);
+  return {computed.cells, computed.bodies};
 }
 
 // Bodies repel each other: those that attract each other come arbitrarily near, where no step is short enough.
@@ -126,17 +137,28 @@ void kick_again() {
                    });
 }
 
+// In a task.
+void by_all_processes(void (*what)()) {
+#ifdef TOBI_ELIDE
+  what();
+#else
+  tobi::on_all_workers([=] { what(); });
+#endif
+}
+
 phase_result steps() {
   phase_result last;
   for (std::uint64_t step = 1; step < asked.steps; ++step) {
     tobi::begin_phase("move");
     move();
     tobi::begin_phase("tree");
-    free_tree();
+    by_all_processes(before_tree);
     make_tree();
     tobi::begin_phase("upward");
+    by_all_processes(before_upward);
     upward();
     tobi::begin_phase("interact");
+    by_all_processes(before_interact);
     last = interact();
     tobi::begin_phase("move");
     kick_again();
@@ -144,14 +166,12 @@ phase_result steps() {
   return last;
 }
 
-const memory_phase one_step[] = {{"bodies", false, make_bodies},
-                                 {"tree", true, make_tree},
-                                 {"upward", true, upward},
-                                 {"interact", true, interact},
-                                 {"free", false, free_tree}};
-const memory_phase many_steps[] = {{"bodies", false, make_bodies}, {"tree", true, make_tree},
-                                   {"upward", true, upward},       {"interact", true, interact},
-                                   {"steps", true, steps},         {"free", false, free_tree}};
+constexpr memory_phase all_phases[] = {{"bodies", false, make_bodies},
+                                       {"tree", true, make_tree, before_tree},
+                                       {"upward", true, upward, before_upward},
+                                       {"interact", true, interact, before_interact},
+                                       {"steps", true, steps}};
+constexpr std::span one_step(all_phases, std::size(all_phases) - 1);
 
 // Adds what one body does at AT, as the definition has it.
 void add(field& sum, const vec3& at, const body& source) {
@@ -215,14 +235,14 @@ void fmm_prepare(const fmm_options& options) {
   }
   order = tobi::allocate_all<numbered_key>(asked.n);
   scratch = tobi::allocate_all<numbered_key>(asked.n);
-  the_tree = tobi::allocate_all<octree>(1).data();
+  root = tobi::allocate_all<octree_node>(1).data();
   method = {.bodies = bodies,
             .fields = tobi::allocate_all<field>(asked.n),
             .theta = asked.theta,
             .leaf_bodies = static_cast<std::uint32_t>(asked.ncrit),
             .task_bodies = static_cast<std::uint32_t>(asked.nspawn),
             .order = static_cast<unsigned>(asked.order)};
-  fmm_program.phases = asked.steps == 1 ? std::span<const memory_phase>(one_step) : many_steps;
+  fmm_program.phases = asked.steps == 1 ? one_step : std::span(all_phases);
 }
 
 }  // namespace tobi_bench::TOBI_BENCH_VARIANT

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an octree is built. Tasks find out how the bodies are divided, and leave nodes in the memory of their workers.
-// When the number of cells is known, all workers allocate these, and tasks make them of the nodes, which are freed.
+// How an octree is divided: tasks find out how the bodies are, and leave nodes in the memory of their workers.
 #include "tools/bench/fmm/octree.hpp"
 
 #include <functional>
@@ -11,15 +10,6 @@
 namespace tobi_bench::TOBI_BENCH_VARIANT {
 
 namespace {
-
-struct octree_node {
-  tobi::global_ptr<octree_node> children;
-  std::uint32_t first;  // of its bodies
-  std::uint32_t bodies;
-  std::uint32_t below;  // how many descendants it has
-  std::uint16_t child_count;
-  std::uint16_t octant;  // of its parent
-};
 
 /// A node's octants with bodies, and where these begin. The last entry is their end.
 struct octants {
@@ -77,63 +67,16 @@ octree_node grown(const fmm_method& method, octree_node node, unsigned level) {
   return node;
 }
 
-octree_cell cell_of(const fmm_method& method, const octree& tree, const octree_node& node, const octree_cell& parent,
-                    std::uint32_t number, std::uint32_t children) {
-  const double radius = parent.radius / 2;
-  return {.center = center_of(node.octant, parent.center, radius),
-          .radius = radius,
-          .first = node.first,
-          .bodies = node.bodies,
-          .multipole = tree.multipoles.data() + static_cast<std::ptrdiff_t>(number * method.coefficients()),
-          .children = tree.cells.data() + children,
-          .child_count = node.child_count,
-          .level = parent.level + 1};
-}
-
-/// Makes the cells of the descendants of NODE, whose cell is PARENT, from number FIRST on.
-void lay_out(const fmm_method& method, const octree& tree, const octree_node& node, const octree_cell& parent,
-             std::uint32_t first) {
-  if (node.child_count == 0) return;
-  std::array<octree_node, 8> nodes;
-  std::array<octree_cell, 8> cells;
-  std::array<std::uint32_t, 8> below;  // where the descendants of each child begin
-  {
-    const auto open = tobi::checkout(node.children, node.child_count, tobi::mode::read);
-    std::copy(open.begin(), open.end(), nodes.begin());
-    std::uint32_t next = first + node.child_count;
-    for (std::uint32_t i = 0; i < node.child_count; ++i) {
-      below[i] = next;
-      next += nodes[i].below;
-      cells[i] = cell_of(method, tree, nodes[i], parent, first + i, below[i]);
-    }
-    const auto into = tobi::checkout(tree.cells.subspan(first, node.child_count), tobi::mode::write);
-    std::copy_n(cells.begin(), into.size(), into.begin());
-  }
-  tobi::free_global(node.children, node.child_count);
-  tobi::parallel_for(homes_of(method, node.first, node.bodies), 0u, std::uint32_t{node.child_count},
-                     children_per_task(method, node.bodies),
-                     [=](std::uint32_t i) { lay_out(method, tree, nodes[i], cells[i], below[i]); });
-}
-
 }  // namespace
 
-octree build_octree(const fmm_method& method) {
-  const octree_node root = grown(method, {nullptr, 0, static_cast<std::uint32_t>(method.bodies.size()), 0, 0, 0}, 0);
+octree_node grow_octree(const fmm_method& method) {
+  return grown(method, {nullptr, 0, static_cast<std::uint32_t>(method.bodies.size()), 0, 0, 0}, 0);
+}
+
+octree allocate_octree(const fmm_method& method, const octree_node& root) {
   const std::size_t count = std::size_t{1} + root.below;
-  const octree tree{tobi::allocate_all<octree_cell>(count),
-                    tobi::allocate_all<laplace::coefficient>(count * method.coefficients())};
-  const octree_cell first{.center = {0.5, 0.5, 0.5},
-                          .radius = 0.5,
-                          .first = 0,
-                          .bodies = root.bodies,
-                          .multipole = tree.multipoles.data(),
-                          .children = tree.cells.data() + 1,
-                          .child_count = root.child_count,
-                          .level = 0};
-  tobi::store(tree.cells.data(), first);
-  lay_out(method, tree, root, first, 1);
-  tobi::set_read_only(tree.cells);
-  return tree;
+  return {tobi::allocate_all<octree_cell>(count),
+          tobi::allocate_all<laplace::coefficient>(count * method.coefficients())};
 }
 
 void free_octree(const octree& tree) {

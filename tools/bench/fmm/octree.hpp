@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The octree over bodies that lie in Morton's order in global memory. Its cells are an array, and their multipole
-// expansions another one, which all workers have made together. The children of a cell lie in a row, and so do
+// expansions another one. The children of a cell lie in a row, and so do
 // their multipole expansions: what looks at one of them soon looks at the others, and one checkout brings all. A cell
 // has all that a decision about it needs. So copies of cells are decided about without an access.
 #pragma once
@@ -90,20 +90,29 @@ void read_in_parts(tobi::global_span<T> what, const F& use) {
   }
 }
 
+/// A cell before it is known how many there are. Nodes lie where tasks have found them.
+struct octree_node {
+  tobi::global_ptr<octree_node> children;
+  std::uint32_t first;  // of its bodies
+  std::uint32_t bodies;
+  std::uint32_t below;  // how many descendants it has
+  std::uint16_t child_count;
+  std::uint16_t octant;  // of its parent
+};
+/// Returns the root. By tasks.
+octree_node grow_octree(const fmm_method& method);
+
 /// The root is the first cell. A cell's descendants lie in a row, in the order of their bodies' places in memory.
 struct octree {
   tobi::global_span<octree_cell> cells;
   tobi::global_span<laplace::coefficient> multipoles;
 };
-
-/// By tasks. Pauses the run, since all workers allocate the arrays. Nothing writes the cells from then on.
-octree build_octree(const fmm_method& method);
-/// Pauses the run.
+/// Has room for ROOT and all that is below it. All processes call it in main, and free_octree(), too.
+octree allocate_octree(const fmm_method& method, const octree_node& root);
 void free_octree(const octree& tree);
 
-/// P2M and M2M: makes the multipole expansion of every cell. By tasks. Pauses the run: nothing writes them from then
-/// on.
-void make_multipoles(const fmm_method& method, const octree& tree);
+/// P2M and M2M: makes a cell of each node, which is freed, and the multipole expansion of each cell. By tasks.
+void make_cells(const fmm_method& method, const octree& tree, const octree_node& root);
 
 /// How much was computed: pairs of cells by expansions (M2L), and pairs of bodies one by one (P2P).
 struct interactions {

@@ -19,13 +19,15 @@ namespace tobi {
 
 #ifndef TOBI_ELIDE
 namespace detail {
+/// At once, in a process.
+inline constexpr std::uint32_t most_own_objects = 4096;
+
 extern "C" {
 /// Gives OBJECT of this process a number, which is the same on all workers where they give such numbers in one order.
 std::uint32_t tobi_own_object_keep(void* object) noexcept;
 void tobi_own_object_drop(std::uint32_t number) noexcept;
 /// The objects of this process by their numbers, null where there is none. A task reads it without a call: reading an
 /// object of its worker is what loops do that look at a bound.
-inline constexpr std::uint32_t most_own_objects = 4096;
 extern void* tobi_own_objects[most_own_objects];
 /// Ends the job: there is no object of that number here.
 [[noreturn]] void tobi_no_own_object() noexcept;

@@ -111,8 +111,8 @@ template <class T>
                      detail::copy_put, true);
 }
 
-/// Starts a get, and returns. INTO is complete behind the result's wait(). What is started before the first wait() is on
-/// its way together, and all of that has come when one wait() returns.
+/// Starts a get, and returns. INTO is complete behind the result's wait(). What is started before the first wait() is
+/// on its way together, and all of that has come when one wait() returns.
 /// @code
 /// const auto a = tobi::allocate_all<int>(1000, tobi::block_cyclic(1024));
 /// const int sum = tobi::run([=] {

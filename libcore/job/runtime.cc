@@ -140,8 +140,8 @@ std::uint32_t tobi_own_object_keep(void* object) noexcept {
   const auto free = std::find(std::begin(tobi_own_objects), std::end(tobi_own_objects), nullptr);
   if (free == std::end(tobi_own_objects)) {
     base::fatal("the program has " + std::to_string(most_own_objects) +
-                    " objects of tobi::per_worker (or shared_min, "
-                    "shared_max, stop_flag) at once, and makes another one; end some of them first.",
+                    " objects of tobi::per_worker (or shared_min, shared_max, stop_flag) at once, and makes another "
+                    "one; end some of them first.",
                 base::exit_usage);
   }
   *free = object;

@@ -22,20 +22,10 @@ checkout_key as_checkout(std::uintptr_t at, std::size_t bytes, access how) noexc
 // What is not global, not there or not to be written ends the job, and what this task has checked out for writing, or
 // copies at this moment: which of the two counts would be chance.
 void memory::copies::check(std::uintptr_t at, std::size_t bytes, access how) const {
-  const std::uint64_t view = m_.parts_.caching.addresses->bytes();
-  const std::uint64_t offset = at - reinterpret_cast<std::uintptr_t>(m_.parts_.caching.addresses->base());
-  const char* wrong = nullptr;
-  if (offset >= view || bytes > view - offset) wrong = " names memory that is not global.";
-  for (std::uint64_t a = offset; wrong == nullptr && a < offset + bytes;) {
-    const home_run run = m_.parts_.caching.where->find(a);
-    if (run.rank < 0) {
-      wrong = " names memory that was freed, or never allocated.";
-    } else if (run.constant && how == access::put) {
-      wrong = " is of an array that tobi::set_read_only was given; call tobi::set_writable before it is written.";
-    }
-    a = run.begin + run.bytes;
+  home_run known;
+  if (const char* wrong = m_.wrong_with(at, bytes, how == access::put, known); wrong != nullptr) {
+    base::fatal(described(how, bytes) + wrong, base::exit_usage);
   }
-  if (wrong != nullptr) base::fatal(described(how, bytes) + wrong, base::exit_usage);
   for (const checkout_key& k : m_.cache_.held().all()) {
     const bool both_read = how == access::get && (k.how == access::read || k.how == access::get);
     if (both_read || k.at >= at + bytes || at >= k.at + k.bytes) continue;

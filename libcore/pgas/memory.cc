@@ -349,6 +349,23 @@ void memory::set_constant(void* at, bool constant) {
   cache_.set_constant(known.begin, known.bytes, constant);
 }
 
+// The end of a sentence about [AT, AT + BYTES), which is to be read or WRITTEN, or null. KNOWN: the run of homes that
+// the last call has found, or nothing.
+const char* memory::wrong_with(std::uintptr_t at, std::size_t bytes, bool written, home_run& known) const {
+  const std::uint64_t offset = offset_of(reinterpret_cast<const void*>(at));
+  const std::uint64_t view = parts_.caching.addresses->bytes();
+  if (offset >= view || bytes > view - offset) return " names memory that is not global.";
+  for (std::uint64_t a = offset; a < offset + bytes; a = known.begin + known.bytes) {
+    if (a - known.begin < known.bytes) continue;
+    known = parts_.caching.where->find(a);
+    if (known.rank < 0) return " names memory that was freed, or never allocated.";
+    if (known.constant && written) {
+      return " is of an array that tobi::set_read_only was given; call tobi::set_writable before it is written.";
+    }
+  }
+  return nullptr;
+}
+
 // The cache sees this of blocks of other nodes alone.
 void memory::check_writable(std::uintptr_t at, std::size_t bytes, access how) const {
   if (how == access::read || bytes == 0) return;

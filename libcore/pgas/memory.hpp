@@ -218,6 +218,7 @@ class memory final : public tasks::coherence {
   [[nodiscard]] letter_parts posting() const;
   void checkout_watched(std::uintptr_t at, std::size_t bytes, access how, bool wait, const void* place);
   void checkin_watched(std::uintptr_t at, std::size_t bytes, access how);
+  [[nodiscard]] const char* wrong_with(std::uintptr_t at, std::size_t bytes, bool written, home_run& known) const;
   void prepare_update(std::uintptr_t at, std::size_t bytes, std::size_t each, const char* call, home_run& known);
   [[nodiscard]] updates& at_homes();
   void settle_times() noexcept { parts_.caching.node->settle(); }

@@ -80,19 +80,8 @@ void memory::send_updates_among(std::uintptr_t at, std::size_t bytes) {
 // Fatal where [AT, AT + BYTES) is no global memory that may be updated as numbers of EACH bytes. KNOWN: the run of
 // homes that the last call has found, or nothing.
 void memory::prepare_update(std::uintptr_t at, std::size_t bytes, std::size_t each, const char* call, home_run& known) {
-  const std::uint64_t offset = at - reinterpret_cast<std::uintptr_t>(parts_.caching.addresses->base());
-  const std::uint64_t view = parts_.caching.addresses->bytes();
-  if (offset >= view || bytes > view - offset) {
-    base::fatal(described(call, at, bytes) + " names memory that is not global.");
-  }
-  for (std::uint64_t a = offset; a < offset + bytes; a = known.begin + known.bytes) {
-    if (a - known.begin < known.bytes) continue;
-    known = parts_.caching.where->find(a);
-    if (known.rank < 0) base::fatal(described(call, at, bytes) + " names memory that was freed, or never allocated.");
-    if (known.constant) {
-      base::fatal(described(call, at, bytes) +
-                  " is of an array that tobi::set_read_only was given; call tobi::set_writable before it is written.");
-    }
+  if (const char* wrong = wrong_with(at, bytes, true, known); wrong != nullptr) {
+    base::fatal(described(call, at, bytes) + wrong);
   }
   if (at % each != 0) {
     base::fatal(described(call, at, bytes) +
@@ -103,7 +92,7 @@ void memory::prepare_update(std::uintptr_t at, std::size_t bytes, std::size_t ea
     base::fatal(described(call, at, bytes) + " overlaps a checkout of " + std::to_string(held->bytes) +
                 " bytes that this task holds; check it in before.");
   }
-  cache_.send_home(offset, bytes);
+  cache_.send_home(offset_of(reinterpret_cast<const void*>(at)), bytes);
 }
 
 void memory::accumulate(std::uintptr_t at, const std::byte* from, std::size_t count, number_kind number,

@@ -130,7 +130,7 @@ TEST_P(one_sided, puts_are_not_hidden_by_what_was_fetched_meanwhile) {
   });
 }
 
-// Of all of a range that the cache cannot hold, by one call; and what the cache had of other things is still there.
+// One call copies what the cache cannot hold.
 TEST_P(one_sided, ranges_may_be_larger_than_the_cache) {
   expect_zero([](tobi::runtime&) {
     constexpr std::size_t large = 400'000;  // 3.2 MB, and the cache has 1 MB
@@ -144,7 +144,7 @@ TEST_P(one_sided, ranges_may_be_larger_than_the_cache) {
       int bad = found != own;
       tobi::get(all.first(0), {});
       tobi::put({}, all.first(0));
-      // In main's order: the last one counts.
+      // Transfers are moved: a place that gets another one waits for its own first.
       std::array<std::int64_t, 2> first{}, last{};
       {
         tobi::transfer moved = tobi::get_nb(all.first(2), first);
@@ -288,7 +288,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::ValuesIn(usual_ways_and(
         {{"none", 2, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_NODES", "2"}, {"TOBI_CACHE_POLICY", "none"}}},
          {"through", 4, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_NODES", "2"}, {"TOBI_CACHE_POLICY", "write_through"}}},
-         {"stalling", 4, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_NODES", "2"}, {"TOBI_SCHED", "child_full"}}}})),
+         {"child_full", 4, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_NODES", "2"}, {"TOBI_SCHED", "child_full"}}}})),
     name_of_way);
 
 }  // namespace

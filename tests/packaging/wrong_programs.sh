@@ -89,6 +89,8 @@ spans <<<'  return tobi::transform_reduce(tobi::par, a, a, 0L, [](long x, auto y
 spans <<<'  return tobi::reduce_chunks(tobi::in(a), 0L, [](std::size_t, std::size_t, const long*) { return 1L; }, std::plus<>());' | says "$spanned" 'so it is of reduce_chunks' -std=c++20
 spans <<<'  struct point { long x; }; return tobi::reduce(tobi::allocate_all<point>(9)).x;' | says "$spanned" 'a sum of a span of what has no operator+ is told' -std=c++20
 together() { { echo '  tobi::runtime rt; struct point { long x; }; std::map<int, long> m; std::vector<std::string> texts; std::string text;'; cat; } | task; }
+spans <<<'  const long x[9] = {}; tobi::put(x, tobi::global_span<const long>(a)); return x[0];' |
+  says 'tobi: put() writes to global memory, and this span is one of const elements' 'a put to what is const is told' -std=c++20
 gathers='tobi: gather() takes elements in one piece'
 together <<<'  for (const auto& [key, value] : rt.gather(m)) return key + value;' | says "$gathers" 'a map that is gathered is told' -std=c++20
 together <<<'  std::unordered_map<std::string, long> u; return static_cast<long>(rt.gather(u).size());' | says "$gathers" 'so is an unordered one' -std=c++20

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <thread>
 #include <vector>
 
 #include "arch/cpu.hpp"
@@ -134,54 +135,69 @@ std::string compare_swap_excludes(stage& s) {
   return right ? "" : "two ranks held the lock at once";
 }
 
-// The owner adds with its own CPU while the others add through the transport.
+// The owner of a word adds to it by ADDS, `rounds` times, while the others add through the transport: they have begun
+// before it does, and go on until it is through. Whether all additions are there in the end, on the owner.
+template <class Adds>
+std::string the_owner_adds_with_the_others(stage& s, Adds adds) {
+  constexpr std::size_t through = 4096;
+  constexpr std::size_t counts = 8192;
+  const std::uint64_t rounds = s.rounds(most_rounds);
+  s.word(0) = s.word(through) = 0;
+  for (int r = 0; r < s.size(); ++r) s.word(counts + 8 * static_cast<std::size_t>(r)) = 0;
+  s.fence();
+  if (s.rank() == 0) {
+    const std::atomic_ref word(s.word(0));
+    while (s.size() > 1 && word.load(std::memory_order_relaxed) == 0) s.wait_a_turn();
+    for (std::uint64_t i = 0; i < rounds; ++i) adds(i);
+    const std::uint64_t yes = 1;
+    for (int r = 1; r < s.size(); ++r) {
+      if (s.done(r, s.put(r, through, &yes, 8)) != status::ok) return "put failed";
+    }
+    s.word(counts) = rounds;
+  } else {
+    const std::atomic_ref told(s.word(through));
+    std::uint64_t mine = 0;
+    do {
+      std::uint64_t old = 0;
+      if (s.done(0, s.add(0, 0, 1, &old)) != status::ok) return "fetch_add failed";
+      ++mine;
+    } while (told.load(std::memory_order_relaxed) == 0);
+    const std::size_t at = counts + 8 * static_cast<std::size_t>(s.rank());
+    if (s.done(0, s.put(0, at, &mine, 8)) != status::ok) return "put failed";
+  }
+  s.fence();
+  std::uint64_t all = 0;
+  for (int r = 0; r < s.size(); ++r) all += s.word(counts + 8 * static_cast<std::size_t>(r));
+  const bool right = s.rank() != 0 || s.word(0) == all;
+  s.fence();
+  return right ? "" : "additions of the owner or of a peer were lost";
+}
+
 std::string the_owner_s_cpu_may_take_part(stage& s) {
   const auto& caps = s.fabric.caps();
   if ((caps.scope != amo_scope::none) != (caps.fetch_add || caps.compare_swap))
     return "a scope, and no atomics, or none";
   if (caps.scope != amo_scope::host || !caps.fetch_add) return "skip: scope host is not claimed";
-  const std::uint64_t rounds = s.rounds(most_rounds);
-  s.word(0) = 0;
-  s.fence();
-  for (std::uint64_t i = 0; i < rounds; ++i) {
-    std::uint64_t old = 0;
-    if (s.rank() == 0) {
-      std::atomic_ref(s.word(0)).fetch_add(1, std::memory_order_relaxed);
-    } else if (s.done(0, s.add(0, 0, 1, &old)) != status::ok) {
-      return "fetch_add failed";
-    }
-  }
-  s.fence();
-  const bool right = s.rank() != 0 || s.word(0) == rounds * static_cast<std::uint64_t>(s.size());
-  s.fence();
-  return right ? "" : "additions of the owner or of a peer were lost";
+  return the_owner_adds_with_the_others(
+      s, [&](std::uint64_t) { std::atomic_ref(s.word(0)).fetch_add(1, std::memory_order_relaxed); });
 }
 
 // The owner adds by a load and a store, with a pause between, and calls its transport behind them. A transport that
-// executes an addition of another rank meanwhile loses one of the two.
+// executes an addition of another rank meanwhile loses one of the two. Where the others share its core, they have it in
+// some of the pauses.
 std::string the_owner_s_calls_execute_atomics(stage& s) {
   const auto& caps = s.fabric.caps();
   if (!caps.amo_in_calls || !caps.fetch_add) return "skip: amo_in_calls is not claimed";
-  const std::uint64_t rounds = s.rounds(most_rounds);
-  constexpr int pauses = 20;
-  s.word(0) = 0;
-  s.fence();
-  for (std::uint64_t i = 0; i < rounds; ++i) {
-    std::uint64_t old = 0;
-    if (s.rank() == 0) {
-      volatile std::uint64_t& word = s.word(0);
-      const std::uint64_t was = word;
-      for (int p = 0; p < pauses; ++p) arch::pause();
-      word = was + 1;
-      s.fabric.progress();
-    } else if (s.done(0, s.add(0, 0, 1, &old)) != status::ok) {
-      return "fetch_add failed";
-    }
-  }
-  s.fence();
-  const bool right = s.rank() != 0 || s.word(0) == rounds * static_cast<std::uint64_t>(s.size());
-  s.fence();
-  return right ? "" : "additions of the owner or of a peer were lost";
+  return the_owner_adds_with_the_others(s, [&](std::uint64_t i) {
+    constexpr int pauses = 20;
+    constexpr std::uint64_t rounds_per_yield = 64;
+    volatile std::uint64_t& word = s.word(0);
+    const std::uint64_t was = word;
+    for (int p = 0; p < pauses; ++p) arch::pause();
+    if (i % rounds_per_yield == 0) std::this_thread::yield();
+    word = was + 1;
+    s.fabric.progress();
+  });
 }
 
 // Each rank adds to, and swaps, a word of its own through the fabric. Once that is complete its CPU must find it: an

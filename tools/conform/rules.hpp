@@ -87,7 +87,8 @@ struct stage {
   std::uint64_t affordable = ~std::uint64_t{0};        // round trips in about a second
   std::uint64_t affordable_turns = ~std::uint64_t{0};  // fences in about a second
   std::uint64_t patience_ns = 0;                       // how long a rule may take from fence to fence; then waits throw
-  std::uint64_t began_ns = 0;  // when the rule began, or was at its last fence; 0: waits have no end
+  // When the rule began, or was at its last fence; 0: waits have no end. A handler reads it.
+  volatile std::uint64_t began_ns = 0;
 
   [[nodiscard]] int rank() const { return job.rank(); }
   [[nodiscard]] int size() const { return job.size(); }

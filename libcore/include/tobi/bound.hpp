@@ -89,7 +89,8 @@ class bound_handle {
   }
 
  private:
-  // Nobody sees a number get worse, so what comes of a look is at least as good as the copy.
+  // Out of line, so that a loop that reads has its registers for itself. Nobody sees a number get worse, so what comes
+  // of a look is at least as good as the copy.
   [[gnu::noinline]] void look(pieces::bound_copy<T>& copy) const {
     constexpr std::uint32_t reads_per_look = 32;
     constexpr std::int64_t fresh_ns = 100'000;

@@ -75,7 +75,8 @@ struct async_body {
   }
 };
 
-/// Forks FUNCTION as an async of FINISH, perhaps with async_counted.
+/// Forks FUNCTION as an async of FINISH, perhaps with async_counted. A call, and no part of its caller: a fork changes
+/// every register, and a loop that contains one keeps its variables in memory, also in rounds that do not fork.
 template <class F>
 [[gnu::noinline]] void fork_async(const F& function, std::uint64_t finish) {
   const async_body<F> body{function, finish};

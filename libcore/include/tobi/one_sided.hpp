@@ -11,9 +11,9 @@
 // A buffer is memory of this process. A task that forks or joins may go on in another one, so it uses its std::vector
 // up to the next spawn or join. An array in the task itself moves with it.
 //
-// An error ends the job with one sentence: memory that is not global or was freed, an array that is read-only, sizes
-// that differ, a range that this task holds a checkout of (a get may overlap checkouts for reading), a transfer that is
-// under way across a fork or a join.
+// An error ends the job with one sentence: memory that is not global or was freed, an array that is read-only, a range
+// that this task holds a checkout of (a get may overlap checkouts for reading), a transfer that is under way across a
+// fork or a join. Sizes that differ throw, and nothing is copied.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header
@@ -39,13 +39,17 @@ inline namespace elided {
 /// What the functions of this header are made of: not for users.
 namespace pieces {
 template <class T>
-inline void check_transfer(const char* call, std::size_t global, std::size_t local) {
+void check_transfer(const char* call, std::size_t global, std::size_t local) {
   static_assert(detail::travels<T>,
                 "tobi: get() and put() copy bytes: the copy constructor and the destructor of the elements must be "
                 "trivial");
   if (global == local) return;
   throw std::invalid_argument(std::string("tobi::") + call + ": the span has " + std::to_string(global) +
                               " elements, and the buffer " + std::to_string(local));
+}
+template <class T>
+constexpr void check_written() {
+  static_assert(!std::is_const_v<T>, "tobi: put() writes to global memory, and this span is one of const elements");
 }
 }  // namespace pieces
 
@@ -101,12 +105,14 @@ template <class T>
 /// Copies FROM to INTO, which has as many elements: else it throws std::invalid_argument.
 template <class T>
 [[gnu::always_inline]] inline void put(std::type_identity_t<std::span<const T>> from, global_span<T> into) {
+  pieces::check_written<T>();
   pieces::check_transfer<T>("put", into.size(), from.size());
-  global_calls::copy(into.data().raw(), from.size() * sizeof(T), const_cast<T*>(from.data()), detail::copy_put, true);
+  global_calls::copy(into.data().raw(), from.size() * sizeof(T), const_cast<std::remove_const_t<T>*>(from.data()),
+                     detail::copy_put, true);
 }
 
-/// Starts a get, and returns. INTO is complete behind the result's wait(). What is started together is on its way
-/// together: several round trips cost little more than one.
+/// Starts a get, and returns. INTO is complete behind the result's wait(). What is started before the first wait() is
+/// on its way together, and all of that has come when one wait() returns.
 /// @code
 /// const auto a = tobi::allocate_all<int>(1000, tobi::block_cyclic(1024));
 /// const int sum = tobi::run([=] {
@@ -130,8 +136,10 @@ template <class T>
 /// Starts a put, and returns. FROM must not change, and INTO is not read, before the result's wait().
 template <class T>
 [[gnu::always_inline]] inline transfer put_nb(std::type_identity_t<std::span<const T>> from, global_span<T> into) {
+  pieces::check_written<T>();
   pieces::check_transfer<T>("put_nb", into.size(), from.size());
-  global_calls::copy(into.data().raw(), from.size() * sizeof(T), const_cast<T*>(from.data()), detail::copy_put, false);
+  global_calls::copy(into.data().raw(), from.size() * sizeof(T), const_cast<std::remove_const_t<T>*>(from.data()),
+                     detail::copy_put, false);
   return {into.data().raw(), from.size() * sizeof(T), detail::copy_put};
 }
 

@@ -72,7 +72,8 @@ class per_worker_handle {
 };
 
 /// An object of each worker, made by every worker in main, in the same order as others of its kind. T may be of any
-/// type. It outlives the runs that use it.
+/// type. It outlives the runs that use it. A process has at most 4096 of them at once (shared_min, shared_max and
+/// stop_flag are made of one each).
 /// @code
 /// tobi::per_worker<std::vector<int>> odd;
 /// tobi::run([mine = odd.handle()] {

@@ -16,7 +16,6 @@ using transports::op;
 
 namespace {
 
-constexpr std::uint8_t rung = 1;
 constexpr int offset_bits = net::location::offset_bits;
 constexpr std::uint64_t offset_mask = (std::uint64_t{1} << offset_bits) - 1;
 

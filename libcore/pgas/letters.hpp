@@ -55,6 +55,9 @@ struct letter_box {
   letter letters[places];
 };
 
+/// What a bell's byte holds once it was rung.
+inline constexpr std::uint8_t rung = 1;
+
 /// What writers and readers know of their worker.
 struct letter_parts {
   net::fabric* net = nullptr;

@@ -11,12 +11,12 @@
 #include "libcore/base/log.hpp"
 #include "libcore/net/free_remote.hpp"
 #include "libcore/net/location.hpp"
+#include "libcore/pgas/letters.hpp"
 
 namespace tobi::pgas {
 
 namespace {
 
-constexpr std::uint8_t rung = 1;
 // At some 10 ns per checkin, a thief waits for less than a microsecond.
 constexpr unsigned checkins_between_polls = 64;
 // Some ten round trips over a slow fabric. A worker that makes checkins, or is idle and awake, keeps updates no longer.

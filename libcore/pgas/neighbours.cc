@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "libcore/base/log.hpp"
+#include "libcore/net/location.hpp"
 
 namespace tobi::pgas {
 
@@ -20,10 +21,6 @@ constexpr int slot_bits = 28;
 constexpr int rank_bits = 20;
 constexpr std::uint64_t slot_mask = (std::uint64_t{1} << slot_bits) - 1;
 constexpr std::uint64_t rank_mask = (std::uint64_t{1} << rank_bits) - 1;
-
-// Where the directory is: {rank:20, offset:44}.
-constexpr int offset_bits = 44;
-constexpr std::uint64_t offset_mask = (std::uint64_t{1} << offset_bits) - 1;
 
 constexpr std::uint64_t mixed(std::uint64_t block) noexcept {
   block *= 0x9e3779b97f4a7c15u;
@@ -120,19 +117,19 @@ void neighbours::make_directory() {
   std::uint64_t none = 0;
   // Release: the zeros are there.
   if (!word(words_of(parts_.node.front())->directory)
-           .compare_exchange_strong(none, static_cast<std::uint64_t>(parts_.rank) << offset_bits | offset,
-                                    std::memory_order_acq_rel, std::memory_order_relaxed)) {
+           .compare_exchange_strong(none, net::location(parts_.rank, offset).word, std::memory_order_acq_rel,
+                                    std::memory_order_relaxed)) {
     parts_.give_back(made);
   }
   find_directory();
 }
 
 void neighbours::find_directory() {
-  const std::uint64_t at = word(words_of(parts_.node.front())->directory).load(std::memory_order_acquire);
-  if (at == 0) return;
-  neighbour_words* const theirs = words_of(static_cast<int>(at >> offset_bits));
+  const net::location at(word(words_of(parts_.node.front())->directory).load(std::memory_order_acquire));
+  if (!at) return;
+  neighbour_words* const theirs = words_of(at.rank());
   if (theirs == nullptr) return;
-  directory_ = reinterpret_cast<std::uint64_t*>(region_of(theirs) + (at & offset_mask));
+  directory_ = reinterpret_cast<std::uint64_t*>(region_of(theirs) + at.offset());
 }
 
 std::byte* neighbours::region_of(neighbour_words* theirs) const noexcept {

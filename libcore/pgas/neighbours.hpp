@@ -39,7 +39,7 @@ namespace tobi::pgas {
 /// In the control block, at the same offset everywhere. Offsets are in the worker's heap region; 0: not there yet.
 struct neighbour_words {
   alignas(64) std::uint64_t clock;        // of the node: that of its first worker counts
-  std::uint64_t directory;                // likewise; {rank:20, offset:44}
+  std::uint64_t directory;                // likewise; a net::location
   alignas(64) std::uint64_t copies_from;  // N2; 0: this worker has not used global memory
   std::uint64_t blocks;                   // what it shows of its blocks
   std::uint64_t pool;                     // their bytes

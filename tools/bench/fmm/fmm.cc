@@ -3,7 +3,6 @@
 // phase is made of tasks over global memory. With several time steps the bodies move, and each step does all of it
 // again.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <tobi/algorithm.hpp>
 #include <tobi/global_memory.hpp>
@@ -173,18 +172,6 @@ constexpr memory_phase all_phases[] = {{"bodies", false, make_bodies},
                                        {"steps", true, steps}};
 constexpr std::span one_step(all_phases, std::size(all_phases) - 1);
 
-// Adds what one body does at AT, as the definition has it.
-void add(field& sum, const vec3& at, const body& source) {
-  const vec3 d{at.x - source.at.x, at.y - source.at.y, at.z - source.at.z};
-  const double square = d.x * d.x + d.y * d.y + d.z * d.z;
-  if (square == 0.0) return;
-  const double potential = source.charge / std::sqrt(square), force = potential / square;
-  sum.potential += potential;
-  sum.force.x += d.x * force;
-  sum.force.y += d.y * force;
-  sum.force.z += d.z * force;
-}
-
 /// The errors at bodies that lie evenly in Morton's order, and so in space.
 fmm_errors measured_errors() {
   const std::size_t count = std::min(asked.check, asked.n);
@@ -196,20 +183,10 @@ fmm_errors measured_errors() {
   }
   read_in_parts(method.bodies, [&](std::span<const body> sources) {
     for (std::size_t i = 0; i < count; ++i) {
-      for (const body& source : sources) add(right[i], places[i], source);
+      for (const body& source : sources) add_pair(right[i], places[i], source);
     }
   });
-  fmm_errors wrong, all;
-  const auto square = [](double x) { return x * x; };
-  for (std::size_t i = 0; i < count; ++i) {
-    const vec3 &f = found[i].force, &r = right[i].force;
-    wrong.potential += square(found[i].potential - right[i].potential);
-    wrong.force += square(f.x - r.x) + square(f.y - r.y) + square(f.z - r.z);
-    all.potential += square(right[i].potential);
-    all.force += square(r.x) + square(r.y) + square(r.z);
-  }
-  const auto relative = [](double part, double whole) { return part == 0.0 ? 0.0 : std::sqrt(part / whole); };
-  return {relative(wrong.potential, all.potential), relative(wrong.force, all.force)};
+  return relative_errors(found, right);
 }
 
 phase_result wrong() {

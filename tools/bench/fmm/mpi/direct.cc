@@ -2,7 +2,6 @@
 #include "tools/bench/fmm/mpi/direct.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 namespace tobi_bench::fmm_mpi {
@@ -36,44 +35,21 @@ std::vector<sample> gather_samples(team& with, const options& asked, const parti
   return all;
 }
 
-double square(double x) { return x * x; }
-
 }  // namespace
 
-errors measured_errors(team& with, const options& asked, const particles& own) {
+fmm_errors measured_errors(team& with, const options& asked, const particles& own) {
   const std::vector<sample> samples = gather_samples(with, asked, own);
-  std::vector<double> sums(4 * samples.size());
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    for (const laplace::body& source : own.bodies) {
-      const laplace::vec3 &a = samples[i].at, &b = source.at, d{a.x - b.x, a.y - b.y, a.z - b.z};
-      const double squared = square(d.x) + square(d.y) + square(d.z);
-      if (squared == 0.0) continue;
-      const double potential = source.charge / std::sqrt(squared), force = potential / squared;
-      sums[4 * i] += potential;
-      sums[4 * i + 1] += force * d.x;
-      sums[4 * i + 2] += force * d.y;
-      sums[4 * i + 3] += force * d.z;
-    }
+  std::vector<double> sums;
+  std::vector<laplace::field> found, right;
+  for (const sample& one : samples) {
+    laplace::field sum{};
+    for (const laplace::body& source : own.bodies) add_pair(sum, one.at, source);
+    sums.insert(sums.end(), {sum.potential, sum.force.x, sum.force.y, sum.force.z});
+    found.push_back(one.got);
   }
   with.reduce_all(sums, MPI_SUM);
-  errors wrong, all;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const laplace::field& got = samples[i].got;
-    const double* const right = &sums[4 * i];
-    wrong.potential += square(got.potential - right[0]);
-    wrong.force += square(got.force.x - right[1]) + square(got.force.y - right[2]) + square(got.force.z - right[3]);
-    all.potential += square(right[0]);
-    all.force += square(right[1]) + square(right[2]) + square(right[3]);
-  }
-  const auto relative = [](double part, double whole) { return part == 0.0 ? 0.0 : std::sqrt(part / whole); };
-  return {relative(wrong.potential, all.potential), relative(wrong.force, all.force)};
-}
-
-// Measured errors of the three shapes fall by more than this from one order to the next.
-errors allowed_errors(const method& how) {
-  const double orders = how.order - 4.0;
-  const double times = std::pow(orders < 0.0 ? 10.0 : 2.0, -orders) * std::pow(std::max(1.0, how.theta / 0.4), 4.0);
-  return {5e-4 * times, 5e-3 * times};
+  for (std::size_t i = 0; i < sums.size(); i += 4) right.push_back({sums[i], {sums[i + 1], sums[i + 2], sums[i + 3]}});
+  return relative_errors(found, right);
 }
 
 double energy(team& with, const particles& own) {

@@ -28,12 +28,12 @@ struct report {
       0;  // the most work of a process in the last step, over the mean; counted, and so no matter of time
   std::uint64_t cells = 0, pairs = 0, sent_bytes = 0;
   double energy = 0;
-  std::optional<errors> found;
+  std::optional<fmm_errors> found;
 
   /// SC'23's table 2.
   [[nodiscard]] double idleness() const { return mean.waiting / mean.seconds; }
   [[nodiscard]] bool is_right(const method& how) const {
-    const errors most = allowed_errors(how);
+    const fmm_errors most = largest_errors(how.order, how.theta);
     return !found || (found->potential <= most.potential && found->force <= most.force);
   }
 };

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -252,6 +254,117 @@ TEST_P(placed, nothing_is_fetched_where_each_owner_computes) {
     CHECK(all.global.fetched_bytes == 0 && all.global.written_bytes == 0);
     const double sum = tobi::run([=] { return tobi::reduce(a); });
     CHECK(sum == static_cast<double>(n) * 63);
+    return 0;
+  });
+}
+
+// 16 bytes, so that parts end in the middle of nothing; PLACE says where it was.
+struct record {
+  std::uint64_t key;
+  std::uint64_t place;
+};
+constexpr auto earlier = [](const record& a, const record& b) { return a.key < b.key; };
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x + 1) * 0x9e3779b97f4a7c15u;
+  return x ^ x >> 31;
+}
+
+// Elements whose keys, below KEYS, rise, fall or do neither.
+enum class order { up, down, none };
+void fill_records(tobi::global_span<record> a, std::uint64_t keys, order how) {
+  tobi::for_each(a, tobi::mode::write, [=, n = a.size()](record& r, std::size_t i) {
+    const std::uint64_t rising = i * keys / n;
+    r = {how == order::none ? mixed(i) % keys : how == order::up ? rising : keys - 1 - rising, i};
+  });
+}
+
+TEST_P(placed, a_sort_is_right_wherever_it_runs) {
+  expect_zero([](tobi::runtime& rt) {
+    for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, std::size_t{30011}}) {
+      const auto a = tobi::allocate_all<record>(n);
+      const auto scratch = tobi::allocate_all<record>(n);
+      const auto keys = tobi::allocate_all<int>(n);
+      for (const auto& [most, how] :
+           {std::pair(std::uint64_t{1} << 40, order::none), std::pair(std::uint64_t{7}, order::none),
+            std::pair(std::uint64_t{5000}, order::up), std::pair(std::uint64_t{5000}, order::down)}) {
+        for (const affinity where : {affinity::automatic, affinity::none, affinity::owner, affinity::owner_computes}) {
+          const tobi::execution_policy policy{.cutoff = where == affinity::owner ? std::size_t{100} : 0,
+                                              .where = where};
+          const bool given = where == affinity::automatic || where == affinity::owner_computes;
+          const bool right = tobi::run([=] {
+            fill_records(a, most, how);
+            given ? tobi::sort(policy, a, scratch, earlier) : tobi::sort(policy, a, earlier);
+            const bool sorted = tobi::is_sorted(
+                a, [](const record& x, const record& y) { return x.key != y.key ? x.key < y.key : x.place < y.place; });
+            // Keys and their values, back to where they were.
+            tobi::transform(a, keys, [](const record& r) { return static_cast<int>(r.place); });
+            tobi::sort_by_key(policy, keys, a);
+            const bool back =
+                tobi::transform_reduce(a, true, std::logical_and<>(), [](const record& r) { return r.place < 30011; });
+            return sorted && back &&
+                   (n == 0 || (keys[n - 1] == static_cast<int>(n) - 1 && tobi::load(&a[n / 2]).place == n / 2));
+          });
+          CHECK(right);
+        }
+      }
+      for (const auto& one : {a, scratch}) tobi::free_all(one);
+      tobi::free_all(keys);
+    }
+    return rt.size() > 0 ? 0 : 1;
+  });
+}
+
+TEST_P(placed, a_sort_whose_comparison_throws_or_contradicts_itself_ends) {
+  expect_zero([](tobi::runtime&) {
+    const std::size_t n = 30000;
+    const auto a = tobi::allocate_all<record>(n);
+    const auto numbers = tobi::allocate_all<double>(n);
+    for (const affinity where : {affinity::automatic, affinity::owner_computes}) {
+      const tobi::execution_policy policy{.where = where};
+      int thrown = 0;
+      try {
+        tobi::run([=] {
+          fill_records(a, n, order::none);
+          tobi::sort(policy, a, [](const record& x, const record& y) {
+            return x.place == 12345 ? throw std::runtime_error("12345") : x.key < y.key;
+          });
+        });
+      } catch (const tobi::task_error& e) {
+        thrown += std::string(e.what()).find("12345") != std::string::npos ? 1 : 0;
+      }
+      CHECK(thrown == 1);
+      // Where the numbers end up is nobody's business, and that none is lost is not promised.
+      try {
+        tobi::run([=] {
+          tobi::for_each(numbers, tobi::mode::write, [](double& x, std::size_t i) {
+            x = mixed(i) % 5 == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(mixed(i));
+          });
+          tobi::sort(policy, numbers);
+        });
+      } catch (const tobi::task_error& e) {
+        CHECK(std::string(e.what()).find("contradicts itself") != std::string::npos);
+      }
+    }
+    return 0;
+  });
+}
+
+// An element crosses the network once, if it belongs elsewhere; and what the owners have sorted is nowhere written back.
+TEST_P(placed, a_sort_by_owners_moves_each_element_once) {
+  if (!moves()) GTEST_SKIP() << "its tasks do not move";
+  expect_zero([](tobi::runtime& rt) {
+    const std::size_t n = 200000;
+    const auto a = tobi::allocate_all<record>(n);
+    for (const order how : {order::none, order::up}) {
+      tobi::run([=] { fill_records(a, std::uint64_t{1} << 40, how); });
+      rt.reset_stats();
+      tobi::run([=] { tobi::sort({.where = affinity::owner_computes}, a, earlier); });
+      const tobi::statistics all = rt.stats();
+      CHECK(tobi::run([=] { return tobi::is_sorted(a, earlier); }));
+      const std::uint64_t moved = how == order::none ? n * sizeof(record) : 0;
+      const std::uint64_t asked = 100 * 1024 * static_cast<std::uint64_t>(rt.size());
+      CHECK(all.global.fetched_bytes < moved + asked && all.global.written_bytes < asked);
+    }
     return 0;
   });
 }

@@ -35,7 +35,7 @@ fmm_options asked;
 fmm_method method;
 tobi::global_span<body> moved, bodies;                 // as they were made or have moved; in Morton's order
 tobi::global_span<vec3> moved_velocities, velocities;  // empty: there is one step
-tobi::global_span<numbered_key> order, scratch;
+tobi::global_span<numbered_key> order;
 tobi::global_ptr<octree_node> root;  // of the nodes that were grown
 octree tree;
 
@@ -71,7 +71,7 @@ phase_result make_tree() {
                    [](std::size_t first, std::size_t n, const body* from, numbered_key* to) {
                      for (std::size_t i = 0; i < n; ++i) to[i] = {morton_key(from[i].at), first + i};
                    });
-  tobi::sort(order, scratch, [](const numbered_key& a, const numbered_key& b) { return a.key < b.key; });
+  tobi::sort(order, [](const numbered_key& a, const numbered_key& b) { return a.key < b.key; });
   reorder(moved, bodies);
   reorder(moved_velocities, velocities);
   tobi::store(root, grow_octree(method));
@@ -211,7 +211,6 @@ void fmm_prepare(const fmm_options& options) {
     velocities = tobi::allocate_all<vec3>(asked.n);
   }
   order = tobi::allocate_all<numbered_key>(asked.n);
-  scratch = tobi::allocate_all<numbered_key>(asked.n);
   root = tobi::allocate_all<octree_node>(1).data();
   method = {.bodies = bodies,
             .fields = tobi::allocate_all<field>(asked.n),

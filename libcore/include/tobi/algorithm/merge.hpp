@@ -97,6 +97,26 @@ void merge_in_tasks(const execution_policy& how, global_span<const T> one, globa
   left.join();
 }
 
+/// merge_in_tasks() whose tasks begin where OUT lies.
+template <class T, class Less>
+void merge_at_homes(const execution_policy& how, global_span<const T> one, global_span<const T> two, global_span<T> out,
+                    Less less) {
+  const placement at = home_of(how, cutoff_of<T>(how), out.size(), output<T>{out});
+  if (!at.at_owners()) {
+    merge_in_tasks(how, one, two, out, less);
+    return;
+  }
+  at_homes(at, 0, at.parts(),
+           [=, part = execution_policy{at.alone() ? seq.cutoff : how.cutoff, how.checkout_bytes, affinity::none}](
+               std::size_t piece) {
+             Less own = less;
+             const std::size_t begin = at.begin_of(piece, out.size()), end = at.begin_of(piece + 1, out.size());
+             const std::size_t i = share_of_first(one, two, begin, own), j = share_of_first(one, two, end, own);
+             merge_in_tasks(part, one.subspan(i, j - i), two.subspan(begin - i, (end - begin) - (j - i)),
+                            out.subspan(begin, end - begin), less);
+           });
+}
+
 }  // namespace pieces
 
 /// Merges ONE and TWO, each sorted as LESS says, into OUT. Elements are copied by their bytes.
@@ -108,7 +128,7 @@ void merge(const execution_policy& how, global_span<One> one, global_span<Two> t
   static_assert(detail::travels<T>,
                 "tobi: merge() copies bytes: the copy constructor and the destructor of its elements must be trivial");
   pieces::check_sizes("merge", one.size() + two.size(), out.size());
-  pieces::with_one_error([&] { pieces::merge_in_tasks<T>(how, one, two, out, less); });
+  pieces::with_one_error([&] { pieces::merge_at_homes<T>(how, one, two, out.first(one.size() + two.size()), less); });
 }
 /// The same with par.
 template <class One, class Two, class T, class Less = std::less<>>

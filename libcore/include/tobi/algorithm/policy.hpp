@@ -36,8 +36,8 @@ struct execution_policy {
   /// Bytes of each range that a leaf checks out at a time. 0 means 64 KiB. More than the cache can hold is reduced.
   std::size_t checkout_bytes = 0;
   /// Where the tasks begin: of for_each, transform, fill, iota, copy, reduce, transform_reduce, count_if, histogram,
-  /// min_element, max_element, minmax_element, reverse, reverse_copy, rotate, rotate_copy, adjacent_difference,
-  /// for_chunks and reduce_chunks.
+  /// min_element, max_element, minmax_element, reverse, reverse_copy, rotate, rotate_copy, adjacent_difference, sort,
+  /// sort_by_key, merge, inplace_merge, for_chunks and reduce_chunks.
   affinity where = affinity::automatic;
 };
 /// The default.

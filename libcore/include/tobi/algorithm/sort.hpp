@@ -3,18 +3,22 @@
 // of two ranges, and merged back by tasks. Work O(n log n), depth O(log^3 n) and a leaf. Leaves and merges check out
 // chunks. A leaf is opened as a whole, so its size is at most what the cache surely holds, whatever the cutoff. May
 // migrate the caller, which holds no checkout. The comparison does not fork. What it throws leaves as task_error.
+//
+// A range of which workers of several nodes own a part each (tobi::block()) is sorted by its owners: each sorts its
+// part, fetches what belongs there of the others' parts, and merges. With affinity::owner that is so within a node,
+// too, and with affinity::none never.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header
 #endif
 
-#include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <type_traits>
 
 #include "tobi/algorithm/for_each.hpp"
-#include "tobi/algorithm/merge.hpp"
+#include "tobi/algorithm/sort_tasks.hpp"
 #include "tobi/global_vector.hpp"
 
 namespace tobi {
@@ -22,32 +26,86 @@ namespace tobi {
 inline namespace elided {
 #endif
 
+/// A key and its value, as sort_by_key() moves them.
+template <class Key, class Value>
+struct keyed {
+  Key key;      ///< What is compared.
+  Value value;  ///< What goes with it.
+};
+
 namespace pieces {
 
-/// Sorts what is in A. The result is in A, or, if ACROSS, in B. LEAF is at least 1.
+/// Sorts A with SCRATCH, which is as long, or with memory of the sort's own.
 template <class T, class Less>
-void sort_in_tasks(const execution_policy& how, std::size_t leaf, global_span<T> a, global_span<T> b, bool across,
-                   Less less) {
-  if (a.size() <= leaf) {
-    if (a.empty()) return;
-    auto open = checkout(a, mode::read_write);
-    std::stable_sort(open.begin(), open.end(), less);
-    if (across) std::copy(open.begin(), open.end(), checkout(b, mode::write).begin());
-    return;
-  }
-  const std::size_t half = a.size() / 2;
-  const global_span<T> a1 = a.first(half), a2 = a.subspan(half);
-  const global_span<T> b1 = b.first(half), b2 = b.subspan(half);
-  {
-    auto left = spawn([=] { sort_in_tasks(how, leaf, a1, b1, !across, less); });
-    sort_in_tasks(how, leaf, a2, b2, !across, less);
-    left.join();
-  }
-  if (across) {
-    merge_in_tasks<T>(how, a1, a2, b, less);
-  } else {
-    merge_in_tasks<T>(how, b1, b2, a, less);
-  }
+void sort(const execution_policy& how, global_span<T> a, std::optional<global_span<T>> given, Less less) {
+  static_assert(detail::travels<T>,
+                "tobi: sort() copies bytes: the copy constructor and the destructor of its elements must be trivial");
+  with_one_error([&] {
+    const placement at = home_of_sort(how, a);
+    if (at.at_owners()) {
+      const auto begins = [=](std::size_t first, std::size_t n) -> part_of_sort<T> {
+        if (given) return {a.subspan(first, n), given->subspan(first, n), {}, false, false};
+        return {a.subspan(first, n), own_memory<T>(n), {}, false, true};
+      };
+      sort_parts<T>(
+          how, at, a.size(), begins, [](std::size_t, global_span<T>) {}, less);
+      return;
+    }
+    const std::size_t leaf = whole_leaf<T>(how);
+    if (given || a.size() <= leaf) {
+      sort_in_tasks(how, leaf, a, given ? given->first(a.size()) : a, false, less);
+    } else {
+      const scratch<T> memory(a.size());
+      sort_in_tasks(how, leaf, a, memory.span(), false, less);
+    }
+  });
+}
+
+/// Sorts KEYS and VALUES with SCRATCH, which has twice as many elements, or with memory of the sort's own.
+template <class Key, class Value, class Less>
+void sort_by_key(const execution_policy& how, global_span<Key> keys, global_span<Value> values,
+                 std::optional<global_span<keyed<Key, Value>>> given, Less less_key) {
+  static_assert(detail::travels<Key> && detail::travels<Value>,
+                "tobi: sort_by_key() copies bytes: the copy constructors and the destructors of its elements must be "
+                "trivial");
+  using pair = keyed<Key, Value>;
+  const std::size_t all = keys.size();
+  const auto less = [less_key](const pair& a, const pair& b) mutable { return less_key(a.key, b.key); };
+  // Makes the pairs from element FIRST on, and takes them apart again.
+  const auto join = [=](const execution_policy& policy, std::size_t first, global_span<pair> run) {
+    transform(policy, keys.subspan(first, run.size()), values.subspan(first, run.size()), run,
+              [](const Key& key, const Value& value) {
+                return pair{key, value};
+              });
+  };
+  const auto divide = [=](const execution_policy& policy, std::size_t first, global_span<pair> run) {
+    transform(policy, run, keys.subspan(first, run.size()), [](const pair& p) { return p.key; });
+    transform(policy, run, values.subspan(first, run.size()), [](const pair& p) { return p.value; });
+  };
+  with_one_error([&] {
+    const placement at = home_of_sort(how, keys);
+    if (!at.at_owners()) {
+      std::optional<scratch<pair>> memory;
+      if (!given) memory.emplace(2 * all);
+      const global_span<pair> room = given ? *given : memory->span();
+      join(how, 0, room.first(all));
+      sort_in_tasks(how, whole_leaf<pair>(how), room.first(all), room.subspan(all, all), false, less);
+      divide(how, 0, room.first(all));
+      return;
+    }
+    const execution_policy here{at.alone() ? seq.cutoff : how.cutoff, how.checkout_bytes, affinity::none};
+    const auto begins = [=](std::size_t first, std::size_t n) {
+      part_of_sort<pair> part{own_memory<pair>(given ? 0 : n), own_memory<pair>(given ? 0 : n), {}, !given, !given};
+      if (given) {
+        part.run = given->subspan(first, n);
+        part.room = given->subspan(all + first, n);
+      }
+      join(here, first, part.run);
+      return part;
+    };
+    const auto ends = [=](std::size_t first, global_span<pair> run) { divide(here, first, run); };
+    sort_parts<pair>(how, at, all, begins, ends, less);
+  });
 }
 
 }  // namespace pieces
@@ -66,22 +124,19 @@ void sort_in_tasks(const execution_policy& how, std::size_t leaf, global_span<T>
 /// @endcode
 template <class T, class Less = std::less<>>
 void sort(const execution_policy& how, global_span<T> a, global_span<T> scratch, Less less = {}) {
-  static_assert(detail::travels<T>,
-                "tobi: sort() copies bytes: the copy constructor and the destructor of its elements must be trivial");
   pieces::check_sizes("sort", a.size(), scratch.size());
-  const std::size_t leaf = pieces::whole_leaf<T>(how);
-  pieces::with_one_error([&] { pieces::sort_in_tasks(how, leaf, a, scratch.first(a.size()), false, less); });
+  pieces::sort(how, a, std::optional(scratch), less);
 }
 /// The same with par.
 template <class T, class Less = std::less<>>
 void sort(global_span<T> a, global_span<T> scratch, Less less = {}) {
   tobi::sort(par, a, scratch, less);
 }
-/// The same with scratch of its own, as long as A, in the heap of the worker that runs the caller.
+/// The same with scratch of its own: as much as each owner has of A in that worker's heap where the owners sort, else
+/// as long as A in the heap of the worker that runs the caller.
 template <class T, class Less = std::less<>>
 void sort(const execution_policy& how, global_span<T> a, Less less = {}) {
-  const pieces::scratch<T> memory(a.size());
-  tobi::sort(how, a, memory.span(), less);
+  pieces::sort<T>(how, a, std::nullopt, less);
 }
 /// The same with par.
 template <class T, class Less = std::less<>>
@@ -99,31 +154,15 @@ void sort(global_vector<T>& a, Less less = {}) {
   tobi::sort(par, a.span(), less);
 }
 
-/// A key and its value, as sort_by_key() moves them.
-template <class Key, class Value>
-struct keyed {
-  Key key;      ///< What is compared.
-  Value value;  ///< What goes with it.
-};
-
 /// Sorts KEYS as LESS says, and VALUES in the same order. Equal keys keep theirs. SCRATCH has twice as many elements
 /// (or a std::length_error is thrown), overlaps neither, and has undefined contents afterwards. VALUES is at least as
 /// long as KEYS, or a std::length_error is thrown.
 template <class Key, class Value, class Less = std::less<>>
 void sort_by_key(const execution_policy& how, global_span<Key> keys, global_span<Value> values,
                  global_span<keyed<Key, Value>> scratch, Less less = {}) {
-  static_assert(detail::travels<Key> && detail::travels<Value>,
-                "tobi: sort_by_key() copies bytes: the copy constructors and the destructors of its elements must be "
-                "trivial");
-  using pair = keyed<Key, Value>;
-  const std::size_t n = keys.size();
-  pieces::check_sizes("sort_by_key", n, values.size());
-  pieces::check_sizes("sort_by_key", 2 * n, scratch.size());
-  const global_span<pair> pairs = scratch.first(n);
-  transform(how, keys, values, pairs, [](const Key& key, const Value& value) { return pair{key, value}; });
-  sort(how, pairs, scratch.subspan(n), [less](const pair& a, const pair& b) mutable { return less(a.key, b.key); });
-  transform(how, pairs, keys, [](const pair& p) { return p.key; });
-  transform(how, pairs, values, [](const pair& p) { return p.value; });
+  pieces::check_sizes("sort_by_key", keys.size(), values.size());
+  pieces::check_sizes("sort_by_key", 2 * keys.size(), scratch.size());
+  pieces::sort_by_key(how, keys, values, std::optional(scratch), less);
 }
 /// The same with par.
 template <class Key, class Value, class Less = std::less<>>
@@ -131,7 +170,7 @@ void sort_by_key(global_span<Key> keys, global_span<Value> values, global_span<k
                  Less less = {}) {
   tobi::sort_by_key(par, keys, values, scratch, less);
 }
-/// The same with scratch of its own, in the heap of the worker that runs the caller.
+/// The same with scratch of its own: two pairs per element, where sort() has an element.
 /// @code
 /// const auto names = tobi::allocate_all<char>(4);
 /// const auto ages = tobi::allocate_all<int>(4);
@@ -145,8 +184,8 @@ void sort_by_key(global_span<Key> keys, global_span<Value> values, global_span<k
 /// @endcode
 template <class Key, class Value, class Less = std::less<>>
 void sort_by_key(const execution_policy& how, global_span<Key> keys, global_span<Value> values, Less less = {}) {
-  const pieces::scratch<keyed<Key, Value>> memory(2 * keys.size());
-  tobi::sort_by_key(how, keys, values, memory.span(), less);
+  pieces::check_sizes("sort_by_key", keys.size(), values.size());
+  pieces::sort_by_key<Key, Value>(how, keys, values, std::nullopt, less);
 }
 /// The same with par.
 template <class Key, class Value, class Less = std::less<>>

@@ -349,21 +349,23 @@ TEST_P(placed, a_sort_whose_comparison_throws_or_contradicts_itself_ends) {
   });
 }
 
-// An element crosses the network once, if it belongs elsewhere; and what the owners have sorted is nowhere written back.
+// An element crosses the network once, if it belongs elsewhere, and is nowhere written back.
 TEST_P(placed, a_sort_by_owners_moves_each_element_once) {
   if (!moves()) GTEST_SKIP() << "its tasks do not move";
   expect_zero([](tobi::runtime& rt) {
     const std::size_t n = 200000;
     const auto a = tobi::allocate_all<record>(n);
-    for (const order how : {order::none, order::up}) {
-      tobi::run([=] { fill_records(a, std::uint64_t{1} << 40, how); });
-      rt.reset_stats();
-      tobi::run([=] { tobi::sort({.where = affinity::owner_computes}, a, earlier); });
-      const tobi::statistics all = rt.stats();
-      CHECK(tobi::run([=] { return tobi::is_sorted(a, earlier); }));
-      const std::uint64_t moved = how == order::none ? n * sizeof(record) : 0;
-      const std::uint64_t asked = 100 * 1024 * static_cast<std::uint64_t>(rt.size());
-      CHECK(all.global.fetched_bytes < moved + asked && all.global.written_bytes < asked);
+    for (const affinity where : {affinity::automatic, affinity::owner_computes}) {
+      for (const order how : {order::none, order::up}) {
+        tobi::run([=] { fill_records(a, std::uint64_t{1} << 40, how); });
+        rt.reset_stats();
+        tobi::run([=] { tobi::sort({.where = where}, a, earlier); });
+        const tobi::statistics all = rt.stats();
+        CHECK(tobi::run([=] { return tobi::is_sorted(a, earlier); }));
+        const std::uint64_t moved = how == order::none ? n * sizeof(record) : 0;
+        const std::uint64_t asked = 100 * 1024 * static_cast<std::uint64_t>(rt.size());
+        CHECK(all.global.fetched_bytes < moved + asked && all.global.written_bytes < asked);
+      }
     }
     return 0;
   });

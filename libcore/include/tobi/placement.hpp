@@ -211,6 +211,8 @@ class placement {
   [[nodiscard]] std::size_t size() const noexcept { return pieces_; }
   /// How many workers have some. Worker number P of them has the pieces p, p + parts() and so on.
   [[nodiscard]] std::size_t parts() const noexcept { return parts_; }
+  /// To how many workers the memory was dealt, of which some may have nothing of it.
+  [[nodiscard]] std::size_t workers() const noexcept { return static_cast<std::size_t>(where_.workers); }
   /// Returns the rank of the worker that has PIECE.
   [[nodiscard]] int owner_of(std::size_t piece) const noexcept { return where_.owner_of(piece); }
   /// Returns the first of ITERATIONS that PIECE has, or of the next one that has any.

@@ -5,8 +5,9 @@
 // migrate the caller, which holds no checkout. The comparison does not fork. What it throws leaves as task_error.
 //
 // A range of which workers of several nodes own a part each (tobi::block()) is sorted by its owners: each sorts its
-// part, fetches what belongs there of the others' parts, and merges. With affinity::owner that is so within a node,
-// too, and with affinity::none never.
+// part, fetches what belongs there of the others' parts, and merges. Others steal of a part if it is much longer than
+// the rest. With affinity::owner they do in any case, and owners sort within a node, too; affinity::none sorts as
+// anywhere else.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header

@@ -275,12 +275,20 @@ void sort_parts(const execution_policy& asked, const placement& at, std::size_t 
   });
 }
 
-/// Where the parts of A are sorted: nowhere but in tasks anywhere, if they are small, or several of a worker's.
+/// Where the parts of A are sorted: in tasks anywhere, if there are few elements, or several parts of a worker. Where all
+/// workers own about as much, each sorts what it owns without being stolen from: nobody would idle, and what is stolen
+/// by another node is fetched and written back (measured: one and a half times as long with 64 MB on two nodes).
 template <class T>
 placement home_of_sort(const execution_policy& how, global_span<T> a) {
   const placement at(a, how.where);
   const bool small = how.where == affinity::automatic && a.size() / cutoff_of<T>(how) < at.parts();
-  return small || at.parts() < 2 || at.parts() < at.size() ? placement(a, affinity::none) : at;
+  if (small || at.parts() < 2 || at.parts() < at.size()) return {a, affinity::none};
+  if (how.where != affinity::automatic) return at;
+  std::size_t longest = 0;
+  for (std::size_t p = 0; p < at.parts(); ++p) {
+    longest = std::max(longest, at.begin_of(p + 1, a.size()) - at.begin_of(p, a.size()));
+  }
+  return {a, longest <= a.size() / at.workers() * 3 / 2 ? affinity::owner_computes : affinity::owner};
 }
 
 }  // namespace pieces

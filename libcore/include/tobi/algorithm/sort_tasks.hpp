@@ -6,9 +6,9 @@
 //   2. Each part finds which share of every part belongs into it, and fetches these shares into memory of its owner.
 //   3. Each part merges its shares into its place.
 //
-// So an element crosses the network once, in step 2, and only if it belongs elsewhere. Shares are exact, and respect the
-// order of equal elements, so the sort is stable and each part stays as long as it is. Splitting several sorted lists
-// in this way is Varman, Scheufler, Iyer and Ricard's (1991).
+// So an element crosses the network once, in step 2, and only if it belongs elsewhere. Shares are exact, and respect
+// the order of equal elements, so the sort is stable and each part stays as long as it is. Splitting several sorted
+// lists in this way is Varman, Scheufler, Iyer and Ricard's (1991).
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header
@@ -275,9 +275,9 @@ void sort_parts(const execution_policy& asked, const placement& at, std::size_t 
   });
 }
 
-/// Where the parts of A are sorted: in tasks anywhere, if there are few elements, or several parts of a worker. Where all
-/// workers own about as much, each sorts what it owns without being stolen from: nobody would idle, and what is stolen
-/// by another node is fetched and written back (measured: one and a half times as long with 64 MB on two nodes).
+/// Where the parts of A are sorted: in tasks anywhere, if there are few elements, or several parts of a worker. Where
+/// all workers own about as much, each sorts what it owns without being stolen from: nobody would idle, and what is
+/// stolen by another node is fetched and written back (measured: one and a half times as long with 64 MB on two nodes).
 template <class T>
 placement home_of_sort(const execution_policy& how, global_span<T> a) {
   const placement at(a, how.where);

@@ -278,6 +278,29 @@ void fill_records(tobi::global_span<record> a, std::uint64_t keys, order how) {
   });
 }
 
+TEST_P(placed, a_sort_is_by_owners_where_they_are_on_several_nodes) {
+  expect_zero([](tobi::runtime& rt) {
+    const std::size_t n = 300000;
+    const auto a = tobi::allocate_all<record>(n);
+    const auto dealt = tobi::allocate_all<record>(n, tobi::block_cyclic(4096));
+    return tobi::run([=, size = rt.size()] {
+      const auto by = [](tobi::global_span<record> some, affinity where) {
+        return tobi::pieces::home_of_sort({.where = where}, some);
+      };
+      const bool far = tobi::pieces::on_many_nodes(0, size);
+      const auto whole = by(a, affinity::automatic);
+      CHECK(whole.at_owners() == far && whole.alone() == far);
+      // A part and a half: the others would idle.
+      const auto some = by(a.first(n / static_cast<std::size_t>(size) * 3 / 2), affinity::automatic);
+      CHECK(!some.alone() && (far || !some.at_owners()));
+      CHECK(!by(a.first(1000), affinity::automatic).at_owners() && !by(a, affinity::none).at_owners());
+      CHECK(by(a, affinity::owner).at_owners() == (size > 1) && !by(a, affinity::owner).alone());
+      CHECK(!by(dealt, affinity::automatic).at_owners());
+      return 0;
+    });
+  });
+}
+
 TEST_P(placed, a_sort_is_right_wherever_it_runs) {
   expect_zero([](tobi::runtime& rt) {
     for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, std::size_t{30011}}) {

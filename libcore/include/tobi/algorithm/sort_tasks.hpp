@@ -275,14 +275,15 @@ void sort_parts(const execution_policy& asked, const placement& at, std::size_t 
   });
 }
 
-/// Where the parts of A are sorted: in tasks anywhere, if there are few elements, or several parts of a worker. Where
-/// all workers own about as much, each sorts what it owns without being stolen from: nobody would idle, and what is
-/// stolen by another node is fetched and written back (measured: one and a half times as long with 64 MB on two nodes).
+/// Where the parts of A are sorted: in tasks anywhere, if they lie on one node, are small, or a worker has several.
+/// Where all workers own about as much, each sorts what it owns without being stolen from: nobody would idle, and what
+/// is stolen by another node is fetched and written back (measured: one and a half times as long with 64 MB on two
+/// nodes).
 template <class T>
 placement home_of_sort(const execution_policy& how, global_span<T> a) {
   const placement at(a, how.where);
   const bool small = how.where == affinity::automatic && a.size() / cutoff_of<T>(how) < at.parts();
-  if (small || at.parts() < 2 || at.parts() < at.size()) return {a, affinity::none};
+  if (small || !at.at_owners() || at.parts() < 2 || at.parts() < at.size()) return {a, affinity::none};
   if (how.where != affinity::automatic) return at;
   std::size_t longest = 0;
   for (std::size_t p = 0; p < at.parts(); ++p) {

@@ -557,6 +557,58 @@ TEST_P(placed, what_a_part_throws_is_thrown_by_the_loop) {
   });
 }
 
+// A child runs first. So where a worker divides parts of which one is its own, it must not be the child that has it: the
+// other parts would begin when that has ended.
+TEST_P(placed, what_a_worker_owns_is_what_it_keeps) {
+  expect_zero([](tobi::runtime& rt) {
+    const auto all = tobi::allocate_all<odd>(20000);
+    for (const tobi::global_span<odd> part : {all, all.subspan(12000), all.first(100)}) {
+      const tobi::placement at = tobi::on(part);
+      const std::size_t own = at.part_of(rt.rank());
+      CHECK(own >= at.parts() || at.owner_of(own) == rt.rank());
+      for (std::size_t lo = 0; lo < at.parts(); ++lo) {
+        for (std::size_t hi = lo + 2; hi <= at.parts(); ++hi) {
+          const tobi::pieces::halves_of_parts halves(at, lo, hi);
+          const auto [away, stays, first_stays] = halves;
+          CHECK(away.lo < away.hi && stays.lo < stays.hi);
+          CHECK(first_stays ? stays.lo == lo && stays.hi == away.lo && away.hi == hi
+                            : away.lo == lo && away.hi == stays.lo && stays.hi == hi);
+          CHECK(own < away.lo || own >= away.hi);
+        }
+      }
+    }
+    return 0;
+  });
+}
+
+// The parts are combined in order, also where their worker is not the first one.
+TEST_P(placed, a_reduction_keeps_its_order_wherever_its_root_is) {
+  expect_zero([](tobi::runtime& rt) {
+    struct run_of {  // of indices that follow each other
+      int first, last;
+      bool whole;
+    };
+    const auto all = tobi::allocate_all<odd>(20000);
+    return tobi::run([all, size = rt.size()] {
+      for (int rank = 0; rank < size; ++rank) {
+        tobi::migrate_to(rank);
+        const run_of found = tobi::parallel_reduce(
+            tobi::on(all), 0, 20000, 7, run_of{-1, -1, true},
+            [](int i) {
+              return run_of{i, i, true};
+            },
+            [](const run_of& left, const run_of& right) {
+              if (left.first < 0) return right;
+              if (right.first < 0) return left;
+              return run_of{left.first, right.last, left.whole && right.whole && left.last + 1 == right.first};
+            });
+        CHECK(found.whole && found.first == 0 && found.last == 19999);
+      }
+      return 0;
+    });
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(ways, placed, testing::ValuesIn(ways()), name_of_way);
 
 TEST(placed_job, a_range_may_have_more_indices_than_its_type_holds) {

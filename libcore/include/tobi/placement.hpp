@@ -215,6 +215,11 @@ class placement {
   [[nodiscard]] std::size_t workers() const noexcept { return static_cast<std::size_t>(where_.workers); }
   /// Returns the rank of the worker that has PIECE.
   [[nodiscard]] int owner_of(std::size_t piece) const noexcept { return where_.owner_of(piece); }
+  /// Returns the part of the worker with RANK, or parts() or more where it has none.
+  [[nodiscard]] std::size_t part_of(int rank) const noexcept {
+    const auto workers = static_cast<std::size_t>(where_.workers), at = static_cast<std::size_t>(rank);
+    return at < workers ? (at + workers - static_cast<std::size_t>(where_.first)) % workers : parts_;
+  }
   /// Returns the first of ITERATIONS that PIECE has, or of the next one that has any.
   [[nodiscard]] std::size_t begin_of(std::size_t piece, std::size_t iterations) const noexcept {
     if (piece >= pieces_) return iterations;
@@ -263,18 +268,40 @@ class scratch {
   global_span<T> all_;
 };
 
+/// What a task with the parts [LO, HI), at least two, does with them: one half goes away, the other one it divides on.
+struct halves_of_parts {
+  struct half {
+    std::size_t lo;
+    std::size_t hi;
+  };
+  half away;
+  half stays;
+  bool first_stays;
+
+  /// What the caller's worker owns stays. A child runs first, so if its own part were the child, the others would begin
+  /// when that has ended.
+  halves_of_parts(const placement& at, std::size_t lo, std::size_t hi) noexcept {
+    const half first{lo, lo + (hi - lo) / 2};
+    const half second{first.hi, hi};
+    const std::size_t own = at.part_of(here());
+    first_stays = own < second.lo || own >= second.hi;
+    away = first_stays ? second : first;
+    stays = first_stays ? first : second;
+  }
+};
+
 /// leaf(piece) for the pieces of the parts [LO, HI), each begun by its owner. What begins elsewhere goes there first
 /// and is divided there, so the depth is the logarithm of the number of parts.
 template <class Leaf>
 void at_homes(const placement& at, std::size_t lo, std::size_t hi, const Leaf& leaf) {
   if (hi - lo > 1) {
-    const std::size_t middle = lo + (hi - lo) / 2;
-    auto right = spawn([=] {
-      go_to(at.owner_of(middle), at.alone());
-      at_homes(at, middle, hi, leaf);
+    const halves_of_parts halves(at, lo, hi);
+    auto elsewhere = spawn([=, part = halves.away] {
+      go_to(at.owner_of(part.lo), at.alone());
+      at_homes(at, part.lo, part.hi, leaf);
     });
-    at_homes(at, lo, middle, leaf);
-    right.join();
+    at_homes(at, halves.stays.lo, halves.stays.hi, leaf);
+    elsewhere.join();
     return;
   }
   go_to(at.owner_of(lo), at.alone());
@@ -290,16 +317,16 @@ template <class R, class Fold, class Combine>
 std::optional<R> fold_homes(const placement& at, std::size_t lo, std::size_t hi, std::size_t n, const Fold& fold,
                             const Combine& combine) {
   if (hi - lo > 1) {
-    const std::size_t middle = lo + (hi - lo) / 2;
-    auto right = spawn([=] {
-      go_to(at.owner_of(middle), at.alone());
-      return fold_homes<R>(at, middle, hi, n, fold, combine);
+    const halves_of_parts halves(at, lo, hi);
+    auto elsewhere = spawn([=, part = halves.away] {
+      go_to(at.owner_of(part.lo), at.alone());
+      return fold_homes<R>(at, part.lo, part.hi, n, fold, combine);
     });
-    const std::optional<R> first = fold_homes<R>(at, lo, middle, n, fold, combine);
-    const std::optional<R> second = right.join();
-    if (!first || !second) return first ? first : second;
-    std::decay_t<Combine> mine = combine;
-    return mine(*first, *second);
+    const std::optional<R> mine = fold_homes<R>(at, halves.stays.lo, halves.stays.hi, n, fold, combine);
+    const std::optional<R> theirs = elsewhere.join();
+    if (!mine || !theirs) return mine ? mine : theirs;
+    std::decay_t<Combine> both = combine;
+    return halves.first_stays ? both(*mine, *theirs) : both(*theirs, *mine);
   }
   go_to(at.owner_of(lo), at.alone());
   const std::size_t begin = at.begin_of(lo, n);

@@ -6,7 +6,7 @@ fmm_kernels     := $(addprefix tools/bench/fmm/,laplace.cc translations.cc near_
 fmm_passes      := $(addprefix tools/bench/fmm/,octree.cc upward.cc interact.cc)
 bench_apps      := tools/bench/apps/fib.cc tools/bench/apps/btc.cc tools/bench/apps/uts.cc tools/bench/apps/nqueens.cc \
                    tools/bench/apps/loops.cc tools/bench/apps/lcs.cc tools/bench/apps/cilksort.cc tools/bench/apps/heap_frames.cc \
-                   tools/bench/apps/uts_mem.cc tools/bench/apps/gups.cc tools/bench/apps/stream.cc tools/bench/apps/histogram.cc tools/bench/apps/pagerank.cc \
+                   tools/bench/apps/uts_mem.cc tools/bench/apps/gups.cc tools/bench/apps/stream.cc tools/bench/apps/stencil.cc tools/bench/apps/histogram.cc tools/bench/apps/pagerank.cc \
                    $(fmm_passes) tools/bench/fmm/fmm.cc
 fmm_mpi_free    := $(addprefix tools/bench/fmm/mpi/,tree.cc traversal.cc)
 fmm_mpi_sources := $(fmm_mpi_free) $(addprefix tools/bench/fmm/mpi/,main.cc options.cc simulation.cc partition.cc essential.cc direct.cc)

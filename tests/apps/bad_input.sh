@@ -54,6 +54,8 @@ bench_refuses "more leaves" uts -t 3 -b 10 -d 100000
 for n in 0 -1 x; do bench_refuses "--n: " gups --n $n; done
 bench_refuses "no power of two" gups --n 1000
 for n in 0 -1 x; do bench_refuses "--n: " stream --n $n; done
+for n in 0 -1 x 2M; do bench_refuses "--n: " stencil --n $n; done
+bench_refuses "--where: " stencil --where here
 for n in 0 31 x; do bench_refuses "--scale: " pagerank --scale $n; done
 for n in 0 -1; do bench_refuses "--iterations: " pagerank --iterations $n; done
 bench_refuses "--iterations" histogram --iterations 3

@@ -135,6 +135,7 @@ struct arguments {
   cilksort_options cilksort;
   gups_options gups;
   stream_options stream;
+  stencil_options stencil;
   graph_options graph;
   fmm_options fmm;
   frames_options frames;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <map>
 #include <string>
 
 #include "tools/bench/subcommands.hpp"
@@ -14,6 +15,18 @@ void array_options_of(CLI::App& sub, array_options& o, const char* leaf) {
   sub.add_option("--chunk", o.chunk, "bytes dealt to each worker in turn (default: one equal part each)")
       ->transform(CLI::AsSizeValue(false));
   sub.add_option("--cutoff", o.cutoff, leaf)->check(CLI::Range(std::uint64_t{1}, many));
+}
+
+void where_option_of(CLI::App& sub, begin_at& where) {
+  const std::map<std::string, begin_at> names{{"automatic", begin_at::automatic},
+                                              {"none", begin_at::none},
+                                              {"owner", begin_at::owner},
+                                              {"owner_computes", begin_at::owner_computes}};
+  sub.add_option_function<std::string>(
+         "--where", [&where, names](const std::string& name) { where = names.at(name); },
+         "where the tasks of a loop begin: anywhere (none), where their data are, from where they may be stolen "
+         "(owner) or not (owner_computes), or as the library decides (default: automatic)")
+      ->check(CLI::IsMember({"automatic", "none", "owner", "owner_computes"}));
 }
 
 void graph_options_of(CLI::App& sub, graph_options& o, const char* leaf) {
@@ -80,12 +93,22 @@ void add_memory_programs(CLI::App& app, arguments& a, void (*run)(CLI::App&, arg
   array_options_of(*gups, a.gups, "updates that a task makes");
   change_option_of(*gups, a.gups.by);
 
-  CLI::App* stream = app.add_subcommand("stream", "copy, scale, add and triad on arrays in global memory");
+  CLI::App* stream = app.add_subcommand("stream", "copy, scale, add, triad and dot on arrays in global memory");
   stream->add_option("--n", a.stream.n, "elements of an array, such as 10M")
       ->capture_default_str()
       ->transform(CLI::AsSizeValue(true))
       ->check(CLI::Range(std::uint64_t{1}, many));
   array_options_of(*stream, a.stream, "elements of a leaf");
+  where_option_of(*stream, a.stream.where);
+
+  CLI::App* stencil = app.add_subcommand("stencil", "Jacobi's steps on a square grid in global memory");
+  stencil->add_option("--n", a.stencil.n, "rows, and points of a row")
+      ->capture_default_str()
+      ->transform(CLI::AsSizeValue(true))
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20));
+  stencil->add_option("--steps", a.stencil.steps, "how many")->capture_default_str()->check(CLI::Range(1, 1 << 30));
+  array_options_of(*stencil, a.stencil, "rows of a leaf");
+  where_option_of(*stencil, a.stencil.where);
 
   CLI::App* histogram = app.add_subcommand("histogram", "degrees of an R-MAT graph in global memory");
   graph_options_of(*histogram, a.graph, "edges of a leaf");
@@ -96,8 +119,9 @@ void add_memory_programs(CLI::App& app, arguments& a, void (*run)(CLI::App&, arg
   pagerank->add_option("--iterations", a.graph.iterations, "how many")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
+  where_option_of(*pagerank, a.graph.where);
   add_fmm(app, a.fmm);
-  for (CLI::App* sub : {gups, stream, histogram, pagerank, app.get_subcommand("fmm")}) run(*sub, a);
+  for (CLI::App* sub : {gups, stream, stencil, histogram, pagerank, app.get_subcommand("fmm")}) run(*sub, a);
 }
 
 }  // namespace tobi_bench

@@ -48,6 +48,19 @@ json params_tree(const arguments& a) {
           {"g", t.granularity}};
 }
 
+const char* name_of(begin_at where) {
+  switch (where) {
+    case begin_at::none:
+      return "none";
+    case begin_at::owner:
+      return "owner";
+    case begin_at::owner_computes:
+      return "owner_computes";
+    case begin_at::automatic:
+      break;
+  }
+  return "automatic";
+}
 std::string describe_graph(const arguments& a) {
   const graph_options& m = a.graph;
   return fmt::format("scale={} degree={} seed={} chunk={}", m.scale, m.degree, m.seed, m.chunk);
@@ -249,13 +262,38 @@ const program programs[] = {
      .elided = {.run = nullptr,
                 .prepare = [](const arguments& a) { elided::stream_prepare(a.stream); },
                 .phases = &elided::stream_program},
-     .describe = [](const arguments& a) { return fmt::format("n={} chunk={}", a.stream.n, a.stream.chunk); },
+     .describe =
+         [](const arguments& a) {
+           return fmt::format("n={} chunk={} where={}", a.stream.n, a.stream.chunk, name_of(a.stream.where));
+         },
      .params = [](const arguments& a) -> json {
-       return {{"n", a.stream.n}, {"cutoff", a.stream.cutoff}, {"chunk", a.stream.chunk}};
+       return {{"n", a.stream.n},
+               {"cutoff", a.stream.cutoff},
+               {"chunk", a.stream.chunk},
+               {"where", name_of(a.stream.where)}};
      },
      .done = [](const arguments& a, const answer&, std::string_view phase) -> work {
        const double arrays = phase == "add" || phase == "triad" ? 3 : 2;
        return {arrays * sizeof(double) * real(a.stream.n) / 1e3, "GB/s"};  // of thousands: the amount is in millions
+     }},
+    {.name = "stencil",
+     .with_tasks = {.run = nullptr,
+                    .prepare = [](const arguments& a) { parallel::stencil_prepare(a.stencil); },
+                    .phases = &parallel::stencil_program},
+     .elided = {.run = nullptr,
+                .prepare = [](const arguments& a) { elided::stencil_prepare(a.stencil); },
+                .phases = &elided::stencil_program},
+     .describe =
+         [](const arguments& a) {
+           const stencil_options& m = a.stencil;
+           return fmt::format("n={} steps={} chunk={} where={}", m.n, m.steps, m.chunk, name_of(m.where));
+         },
+     .params = [](const arguments& a) -> json {
+       const stencil_options& m = a.stencil;
+       return {{"n", m.n}, {"steps", m.steps}, {"cutoff", m.cutoff}, {"chunk", m.chunk}, {"where", name_of(m.where)}};
+     },
+     .done = [](const arguments& a, const answer&, std::string_view) -> work {
+       return {real(a.stencil.n) * real(a.stencil.n) * real(a.stencil.steps), "Mpoints/s"};
      }},
     {.name = "histogram",
      .with_tasks = {.run = nullptr,
@@ -282,11 +320,15 @@ const program programs[] = {
                 .prepare = [](const arguments& a) { elided::pagerank_prepare(a.graph); },
                 .phases = &elided::pagerank_program},
      .describe =
-         [](const arguments& a) { return describe_graph(a) + fmt::format(" iterations={}", a.graph.iterations); },
+         [](const arguments& a) {
+           return describe_graph(a) +
+                  fmt::format(" iterations={} where={}", a.graph.iterations, name_of(a.graph.where));
+         },
      .params =
          [](const arguments& a) {
            json graph = params_graph(a);
            graph["iterations"] = a.graph.iterations;
+           graph["where"] = name_of(a.graph.where);
            return graph;
          },
      .done = [](const arguments& a, const answer&, std::string_view) -> work {

@@ -15,6 +15,10 @@ namespace tobi_bench {
 /// step, or each task where it lies.
 enum class change_by : std::uint8_t { checkout, accumulate };
 
+/// Where the tasks of a loop begin, as tobi::affinity has it: the library decides, anywhere, at the owners of the data
+/// and may be stolen there, or at the owners alone.
+enum class begin_at : std::uint8_t { automatic, none, owner, owner_computes };
+
 /// How the arrays of a program are dealt and split.
 struct array_options {
   std::uint64_t cutoff = 0;  // elements of a leaf; 0: the program chooses
@@ -27,14 +31,21 @@ struct gups_options : array_options {
 };
 struct stream_options : array_options {
   std::uint64_t n = 2'000'000;  // elements of an array
+  begin_at where = begin_at::automatic;
+};
+struct stencil_options : array_options {
+  std::uint64_t n = 1000;  // points of a row, and rows
+  std::uint64_t steps = 20;
+  begin_at where = begin_at::automatic;
 };
 /// Of histogram and pagerank.
 struct graph_options : array_options {
   std::uint64_t scale = 16;   // 2^scale vertices
   std::uint64_t degree = 16;  // edges per vertex
   std::uint64_t seed = 1;
-  std::uint64_t iterations = 10;       // pagerank
-  change_by by = change_by::checkout;  // histogram
+  std::uint64_t iterations = 10;         // pagerank
+  begin_at where = begin_at::automatic;  // pagerank
+  change_by by = change_by::checkout;    // histogram
 };
 
 struct fmm_options {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/bench/apps/memory_program.hpp"
+#include "tools/bench/apps/placed.hpp"
 #include "tools/bench/apps/rmat.hpp"
 
 namespace tobi_bench::TOBI_BENCH_VARIANT {
@@ -20,7 +21,8 @@ constexpr double damping = 0.85;
 // Set before the run, in every process alike.
 rmat graph;
 std::uint64_t iterations;
-tobi::execution_policy how;  // of loops over edges that come in
+tobi::execution_policy loops;  // of the loops of an iteration
+tobi::execution_policy how;    // of the one over edges that come in
 tobi::global_span<edge> edges, scratch;
 tobi::global_span<std::uint64_t> rows;
 tobi::global_span<std::uint32_t> sources;  // where the edges that come in begin, row by row
@@ -44,12 +46,12 @@ phase_result build() {
 
 phase_result iterate() {
   const double n = static_cast<double>(graph.vertices());
-  tobi::fill(rank, 1.0 / n);
+  tobi::fill(loops, rank, 1.0 / n);
   for (std::uint64_t i = 0; i < iterations; ++i) {
-    const double lost = tobi::transform_reduce(rank, inverse_degree, 0.0, std::plus<>(),
+    const double lost = tobi::transform_reduce(loops, rank, inverse_degree, 0.0, std::plus<>(),
                                                [](double r, double inverse) { return inverse == 0.0 ? r : 0.0; });
     const double base = (1.0 - damping + damping * lost) / n;
-    tobi::transform(rank, inverse_degree, contribution, std::multiplies<>());
+    tobi::transform(loops, rank, inverse_degree, contribution, std::multiplies<>());
     tobi::for_each(how, rank, tobi::mode::write, [=](double& r, std::size_t v) {
       std::uint64_t begin, end;
       {
@@ -102,6 +104,7 @@ phase_result wrong() {
 void pagerank_prepare(const graph_options& asked) {
   graph = {static_cast<unsigned>(asked.scale), asked.degree, asked.seed};
   iterations = asked.iterations;
+  loops.where = how.where = affinity_of(asked.where);
   how.cutoff = asked.cutoff != 0 ? asked.cutoff : 128;  // vertices have 16 edges or so
   const tobi::distribution dealt{asked.chunk};
   edges = tobi::allocate_all<edge>(graph.edges(), dealt);

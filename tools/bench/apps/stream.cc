@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// STREAM's four loops on arrays in global memory: copy c = a, scale b = s c, add c = a + b, triad a = b + s c.
+// STREAM's four loops on arrays in global memory: copy c = a, scale b = s c, add c = a + b, triad a = b + s c. Then
+// BabelStream's fifth one, dot: the sum of a b.
 #include <cmath>
 #include <functional>
 #include <tobi/algorithm.hpp>
 #include <tobi/global_memory.hpp>
 
 #include "tools/bench/apps/memory_program.hpp"
+#include "tools/bench/apps/placed.hpp"
 #include "tools/bench/apps/variant.hpp"
 
 namespace tobi_bench::TOBI_BENCH_VARIANT {
@@ -14,6 +16,7 @@ namespace {
 
 // Set before the run, in every process alike.
 tobi::global_span<double> a, b, c;
+tobi::global_span<double> sum;  // of dot
 tobi::execution_policy how;
 
 constexpr double scalar = 3.0;
@@ -46,6 +49,11 @@ const memory_phase phases[] = {
        tobi::transform(how, b, c, a, [](double x, double y) { return x + scalar * y; });
        return phase_result{a.size()};
      }},
+    {"dot", true,
+     [] {
+       tobi::store(&sum[0], tobi::transform_reduce(how, a, b, 0.0, std::plus<>(), std::multiplies<>()));
+       return phase_result{a.size()};
+     }},
 };
 
 phase_result wrong() {
@@ -60,6 +68,8 @@ phase_result wrong() {
   look(a, right_a);
   look(b, right_b);
   look(c, right_c);
+  const double right_sum = static_cast<double>(a.size()) * right_a * right_b;
+  look(sum, right_sum);
   return found;
 }
 
@@ -70,7 +80,9 @@ void stream_prepare(const stream_options& asked) {
   a = tobi::allocate_all<double>(asked.n, dealt);
   b = tobi::allocate_all<double>(asked.n, dealt);
   c = tobi::allocate_all<double>(asked.n, dealt);
+  sum = tobi::allocate_all<double>(1);
   how.cutoff = asked.cutoff;
+  how.where = affinity_of(asked.where);
 }
 
 const memory_program stream_program{phases, wrong};

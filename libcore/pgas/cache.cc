@@ -360,7 +360,7 @@ void cache::finish() {
   if (!awaited_) return;
   awaited_ = false;
   const timed get(parts_.clock, global_phase::get);
-  const std::uint64_t begin_ns = parts_.sites == nullptr ? 0 : arch::now_ns();
+  const std::uint64_t begin_ns = parts_.sites == nullptr && parts_.waited_ns == nullptr ? 0 : arch::now_ns();
   parts_.net->post();
   const auto held = [this](std::uint32_t id) { return slots_[id].references != 0; };
   const bool fetches = sharing() && std::any_of(fetching_.begin(), fetching_.end(), held);
@@ -373,6 +373,7 @@ void cache::finish() {
   if (fetches) usual_wait_ns_ += (arch::now_ns() - since_ns) / 8 - usual_wait_ns_ / 8;
   // Behind what is fetched here: a neighbour may wait for that.
   if (!expected_.empty()) await_neighbours();
+  if (parts_.waited_ns != nullptr) *parts_.waited_ns += arch::now_ns() - begin_ns;
   if (parts_.sites != nullptr && coming_.home >= 0) {  // not of what was copied alone
     parts_.sites->waited(arch::now_ns() - begin_ns);
     tell_fetched(begin_ns);

@@ -68,8 +68,9 @@ struct cache_parts {
   std::function<std::byte*(int)> region_here;
   /// Registered memory for the cache's blocks, aligned to them; null: there is none.
   std::function<std::byte*(std::size_t)> take_pool;
-  phase_clock* clock = nullptr;  // null: nobody wants times
-  call_sites* sites = nullptr;   // null: nobody wants to know for which places bytes are fetched
+  phase_clock* clock = nullptr;        // null: nobody wants times
+  call_sites* sites = nullptr;         // null: nobody wants to know for which places bytes are fetched
+  std::uint64_t* waited_ns = nullptr;  // what waits for fetches are added to; null: nobody wants to know
   base::cache_policy policy = base::cache_policy::write_back_lazy;
   std::size_t block_bytes = 0;
   std::size_t sub_block_bytes = 0;

@@ -40,6 +40,7 @@ memory::memory(const memory_parts& parts)
       cache_([&] {
         if (parts_.measure) clock_ = std::make_unique<phase_clock>();
         parts_.caching.clock = clock_.get();
+        parts_.caching.waited_ns = &waited_ns;
         if (parts_.note_sites) parts_.caching.sites = &sites_;
         return parts_.caching;
       }()),
@@ -391,7 +392,9 @@ std::uint64_t memory::release_lazily() noexcept {
 
 void memory::release() noexcept {
   const entered now(*this, global_phase::release);
+  const std::uint64_t begin_ns = cache_.dirty() ? arch::now_ns() : 0;
   write_back();
+  if (begin_ns != 0) waited_ns += arch::now_ns() - begin_ns;
 }
 
 void memory::write_back() {
@@ -433,7 +436,7 @@ void memory::await(int rank, std::uint64_t epoch) noexcept {
   const auto offset_in_region = [&](const void* at) {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - parts_.caching.own_region);
   };
-  const std::uint64_t begin_ns = trace::tracing == nullptr ? 0 : arch::now_ns();
+  const std::uint64_t begin_ns = arch::now_ns();
   bool asked = false;
   const auto released = [&] {
     std::uint64_t word = 0;
@@ -448,6 +451,7 @@ void memory::await(int rank, std::uint64_t epoch) noexcept {
     // Two workers may wait for each other's releases.
     serve();
   }
+  waited_ns += arch::now_ns() - begin_ns;
   if (trace::tracing != nullptr) trace::tracing->awaited(rank, begin_ns);
 }
 

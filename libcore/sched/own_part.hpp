@@ -4,10 +4,14 @@
 // A loop over distributed memory begins each part where its data are (tobi/placement.hpp). A worker that ends early
 // could go and take what is left elsewhere. Its data would come along, and the next loop over the same data would find
 // the same. So it waits for others of its own node, whose memory it reads directly, and goes to another node only when
-// it has been idle for as long as its own part took. By then the parts are so unequal that moving one pays, whatever it
-// costs: the wait is at most what was computed, as in the problem of renting or buying skis, whose best rule loses a
-// factor of two at most. Nor is it ever longer than 20 ms, in which a network brings much: the loop may have ended, and
-// what is to be done elsewhere may be something else.
+// it has been idle for as long as its own part took. If moving a part costs no more than to compute it, the wait is at
+// most what was computed, as in the problem of renting or buying skis, whose best rule loses a factor of two at most.
+//
+// Where it costs more (a sweep over memory does, over most networks), moving loses however long the worker has waited,
+// and the only gain is with a part that stands still. So each time that what was taken from another node turned out to
+// be waiting rather than computing, the wait becomes four times as long, up to 16 times. Where it was much to compute,
+// it becomes half of that again. Nor is it ever longer than 20 ms (320 ms), in which a network brings much: the loop
+// may have ended, and what is to be done elsewhere may be something else.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +30,7 @@ class own_part {
   void begins(std::uint64_t now_ns) noexcept { began_ns_ = now_ns; }
   /// A part ends here, which may be another one than that which began here.
   void ends(std::uint64_t now_ns) noexcept {
-    if (began_ns_ != 0) until_ns_ = now_ns + std::clamp(now_ns - began_ns_, least_ns_, most_ns);
+    if (began_ns_ != 0) until_ns_ = now_ns + times_ * std::clamp(now_ns - began_ns_, least_ns_, most_ns);
   }
   /// NOW() is asked only where it matters.
   template <class Now>
@@ -37,6 +41,24 @@ class own_part {
     return false;
   }
 
+  /// Something of another node was taken. WAITED_NS: for how long this worker has waited for memory elsewhere, ever.
+  void took(std::uint64_t now_ns, std::uint64_t waited_ns) noexcept {
+    took_ns_ = now_ns;
+    waited_before_ns_ = waited_ns;
+  }
+  /// That has ended, or moved on: this worker has nothing to do, or begins something of its own.
+  [[nodiscard]] bool has_taken() const noexcept { return took_ns_ != 0; }
+  void did(std::uint64_t now_ns, std::uint64_t waited_ns) noexcept {
+    const std::uint64_t waited = waited_ns - waited_before_ns_, whole = now_ns - took_ns_;
+    const std::uint64_t computed = whole - std::min(waited, whole);
+    if (waited > computed) {
+      times_ = std::min(times_ * 4, most_times);
+    } else if (computed >= least_ns_) {
+      times_ = std::max(times_ / 2, 1u);
+    }
+    took_ns_ = 0;
+  }
+
  private:
   // The parts of a loop begin at different times, since the news of it needs a while: some ten messages, all told. And
   // where workers share a core, one that seems late may just have had none.
@@ -44,10 +66,14 @@ class own_part {
   static constexpr std::uint64_t polled_ns = 2'000'000;
   static constexpr std::uint64_t time_slice_ns = 4'000'000;
   static constexpr std::uint64_t most_ns = 20'000'000;
+  static constexpr unsigned most_times = 16;
 
   std::uint64_t least_ns_;
   std::uint64_t began_ns_ = 0;
   std::uint64_t until_ns_ = 0;
+  std::uint64_t took_ns_ = 0;  // 0: nothing
+  std::uint64_t waited_before_ns_ = 0;
+  unsigned times_ = 1;  // a power of two
 };
 
 }  // namespace tobi::sched

@@ -42,6 +42,7 @@ int thief::look(bool near_alone) noexcept {
 trace::steal_result thief::steal(trace::stolen& got) {
   objects_.collect();
   if (choice_->none()) return trace::steal_result::empty;
+  ends_what_was_taken();
   const bool near_alone = own_part_.keeps_near(arch::now_ns);
   const int victim = sleeps_ || always_looks_ ? look(near_alone) : choice_->next();
   if (victim < 0) return trace::steal_result::empty;
@@ -86,9 +87,17 @@ void thief::found_work(int victim) noexcept {
   sleeps_ = false;
   sights_.tell(victim);
   still_.took();
+  if (is_far(victim)) own_part_.took(arch::now_ns(), fences_.waited_ns());
 }
 
-void thief::part_begins() noexcept { own_part_.begins(arch::now_ns()); }
+void thief::ends_what_was_taken() noexcept {
+  if (own_part_.has_taken()) own_part_.did(arch::now_ns(), fences_.waited_ns());
+}
+
+void thief::part_begins() noexcept {
+  ends_what_was_taken();
+  own_part_.begins(arch::now_ns());
+}
 void thief::part_ends() noexcept { own_part_.ends(arch::now_ns()); }
 
 void thief::count_phases(const trace::stolen& got) noexcept {

@@ -63,6 +63,7 @@ class thief {
   [[nodiscard]] int look(bool near_alone) noexcept;
   [[nodiscard]] bool is_far(int rank) const noexcept { return (*nodes_)[rank] != (*nodes_)[net_->rank()]; }
   void found_work(int victim) noexcept;
+  void ends_what_was_taken() noexcept;
 
   tasks::shared_objects& objects_;
   const tasks::fences& fences_;

@@ -16,6 +16,8 @@ class coherence {
 
   /// This worker has used global memory.
   bool used = false;
+  /// For how long it has waited for what lies elsewhere, or goes there. It only grows.
+  std::uint64_t waited_ns = 0;
 
   /// Before a continuation is shown: what a thief must wait for. May write back itself, by the policy.
   virtual std::uint64_t release_lazily() noexcept = 0;

@@ -16,6 +16,8 @@ class fences {
   void start(coherence* memory) noexcept { memory_ = memory; }
 
   [[nodiscard]] bool used() const noexcept { return memory_ != nullptr && memory_->used; }
+  /// For how many nanoseconds this worker has waited for global memory that lies elsewhere, up to now.
+  [[nodiscard]] std::uint64_t waited_ns() const noexcept { return memory_ == nullptr ? 0 : memory_->waited_ns; }
   /// All that this worker has written is at its home when this returns.
   void release() const noexcept {
     if (used()) memory_->release();

@@ -112,6 +112,23 @@ TEST_F(cache_alone, what_was_written_is_at_home_after_a_write_back_and_stays_rea
   EXPECT_TRUE(c.is_valid());
 }
 
+TEST_F(cache_alone, a_fetch_is_waited_for_and_a_hit_is_not) {
+  std::uint64_t waited_ns = 0;
+  parts_.waited_ns = &waited_ns;
+  pgas::cache c(parts_);
+  c.limit_maps(1000);
+  use(c, first_far, access::write);  // nothing to fetch
+  end(c, first_far, access::write);
+  EXPECT_EQ(waited_ns, 0);
+  use(c, first_far + 1, access::read);
+  const std::uint64_t once = waited_ns;
+  EXPECT_GT(once, 0);
+  end(c, first_far + 1, access::read);
+  use(c, first_far + 1, access::read);
+  EXPECT_EQ(waited_ns, once);
+  end(c, first_far + 1, access::read);
+}
+
 TEST_F(cache_alone, a_block_with_dirty_bytes_that_must_go_is_sent_home) {
   pgas::cache c(parts_);
   c.limit_maps(1000);

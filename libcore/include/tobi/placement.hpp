@@ -9,7 +9,8 @@
 //
 // Each worker gets its part as a task, and divides it further as usual, so that others can steal of it. The workers of
 // the same node do so at once, since they read its memory directly. A worker of another node does so when it has been
-// idle for as long as its own part took, or for 20 ms. With affinity::owner_computes nobody does.
+// idle for as long as its own part took, or for 20 ms: up to 16 times as long, where what it took before was waiting
+// for data rather than computing. With affinity::owner_computes nobody does.
 //
 // All of this is about speed: where a task runs never changes what it computes. A task stays where it is while an
 // exception is under way, and with TOBI_SCHED=child_full and child_rtc, whose tasks do not move.

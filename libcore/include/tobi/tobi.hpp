@@ -35,4 +35,5 @@
 #include "tobi/task.hpp"
 #include "tobi/task_collection.hpp"
 #include "tobi/task_group.hpp"
+#include "tobi/task_memory.hpp"
 #endif

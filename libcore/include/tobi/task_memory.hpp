@@ -12,8 +12,8 @@
 //   });
 //
 // The room is part of the task's frames. It costs nothing where the task stays, and where it moves it is copied with
-// them, whole, used or not. So it is for what a task has for itself, of some kilobytes to a megabyte. What is larger, or
-// what several tasks use, is global memory (tobi/global_memory.hpp).
+// them, whole, used or not. So it is for what a task has for itself, of some kilobytes to a megabyte. What is larger,
+// or what several tasks use, is global memory (tobi/global_memory.hpp).
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header
@@ -21,8 +21,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <new>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -34,25 +34,25 @@ namespace tobi {
 /// What task_memory throws when it is full. It leaves the task as any exception does.
 class task_memory_full : public std::bad_alloc {
  public:
-  task_memory_full(std::size_t bytes, std::size_t free, std::size_t capacity) noexcept {
-    std::snprintf(
-        what_, sizeof what_,
-        "tobi: a task_memory of %zu bytes has %zu left, not in one piece perhaps, and was asked for %zu; give "
-        "tobi::with_task_memory more, or reserve() what a vector will hold",
-        capacity, free, bytes);
+  task_memory_full(std::size_t bytes, std::size_t free, std::size_t capacity) {
+    const std::string text = "tobi: a task_memory of " + std::to_string(capacity) + " bytes has " +
+                             std::to_string(free) + " left, not in one piece perhaps, and was asked for " +
+                             std::to_string(bytes) +
+                             "; give tobi::with_task_memory more, or reserve() what a vector will hold";
+    text.copy(what_, sizeof what_ - 1);
   }
   [[nodiscard]] const char* what() const noexcept override { return what_; }
 
  private:
-  char what_[240];
+  char what_[240] = {};
 };
 
 /// Room for the containers of one task: bytes that lie on its stack, given out first fit, in multiples of 16. What is
 /// given back is used again. A vector that grows to N bytes without reserve() needs twice as much room.
 ///
 /// Its addresses stay as they are when the task moves. It belongs to one task: a child may not use the parent's, which
-/// may have moved away. Not copyable. It gives nothing to destructors: what is allocated is given back by its container,
-/// or ends with the room.
+/// may have moved away. Not copyable. It gives nothing to destructors: what is allocated is given back by its
+/// container, or ends with the room.
 class task_memory {
  public:
   /// Of what is given out.
@@ -140,9 +140,9 @@ class task_memory {
   std::size_t free_;
 };
 
-/// An allocator for the containers of the standard library whose memory is a task_memory. It has no default: a container
-/// is made with the memory, as in std::vector<int, tobi::task_allocator<int>> v(memory). Containers that are copied or
-/// moved from one keep to the same memory, and must not live longer.
+/// An allocator for the containers of the standard library whose memory is a task_memory. It has no default: a
+/// container is made with the memory, as in std::vector<int, tobi::task_allocator<int>> v(memory). Containers that are
+/// copied or moved from one keep to the same memory, and must not live longer.
 template <class T>
 class task_allocator {
   static_assert(alignof(T) <= task_memory::alignment, "tobi: a task_memory aligns to 16 bytes, and not to more");
@@ -186,9 +186,9 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Calls f(memory) with a task_memory of BYTES, in multiples of 16, on the stack of the calling task, and returns what it returns. May
-/// migrate the caller, as F does. The room ends with the call. Where the stack is too small for it, the job ends with
-/// a message that names TOBI_STACK_SIZE. Code outside of tasks may call it, too.
+/// Calls f(memory) with a task_memory of BYTES, in multiples of 16, on the stack of the calling task, and returns what
+/// it returns. May migrate the caller, as F does. The room ends with the call. Where the stack is too small for it, the
+/// job ends with a message that names TOBI_STACK_SIZE. Code outside of tasks may call it, too.
 /// @code
 /// const long sum = tobi::run([] {
 ///   return tobi::with_task_memory(16 * 1024, [](tobi::task_memory& memory) {

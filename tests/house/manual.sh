@@ -102,7 +102,9 @@ if command -v pandoc >/dev/null && command -v man >/dev/null; then
   names=$(for page in $sources; do name=$(basename "$page" .md); echo "$folder/made/man/man${name##*.}/$name $folder/made/html/$name.html"; done)
   $MAKE --no-print-directory $names "$folder/made/html/index.html" OUT="$folder/made" >"$folder/log" 2>&1
   nothing "pandoc makes the pages without a warning" "$([ -f "$folder/made/html/index.html" ] || tail -n 5 "$folder/log"; grep -F '[WARNING]' "$folder/log")"
-  nothing "man renders them without a warning" "$(for page in "$folder"/made/man/*/*; do MANWIDTH=80 man --warnings=w -E UTF-8 -l "$page" 2>&1 >/dev/null; done)"
+  # A terminal has no pages, so where one would end in a table is nobody's affair.
+  nothing "man renders them without a warning" "$(for page in "$folder"/made/man/*/*; do MANWIDTH=80 man --warnings=w -E UTF-8 -l "$page" 2>&1 >/dev/null |
+    grep -v 'text block will not fit on one page$'; done)"
   nothing "the site needs no network" "$(grep -oE '(src|href|url)[=(]["'"'"']?(https?:)?//[^ >]*' "$folder"/made/html/*.html)"
   nothing "its links lead somewhere" "$(cd "$folder/made/html" && grep -ohE 'href="[^"#]*' ./*.html | sed 's/href="//' | sort -u | while read -r to; do [ -z "$to" ] || [ "$to" = api/index.html ] || [ -f "$to" ] || echo "$to"; done)"
 else

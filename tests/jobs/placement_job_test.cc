@@ -12,6 +12,7 @@
 #include <functional>
 #include <limits>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -254,6 +255,96 @@ TEST_P(placed, nothing_is_fetched_where_each_owner_computes) {
     CHECK(all.global.fetched_bytes == 0 && all.global.written_bytes == 0);
     const double sum = tobi::run([=] { return tobi::reduce(a); });
     CHECK(sum == static_cast<double>(n) * 63);
+    return 0;
+  });
+}
+
+// Scans, selections and searches have several passes each: over what each worker owns, and over sums or counts.
+int passes_are_right(std::size_t n, tobi::distribution dealt, affinity where) {
+  const auto a = tobi::allocate_all<std::int64_t>(n, dealt), b = tobi::allocate_all<std::int64_t>(n, dealt);
+  std::vector<std::int64_t> values(n), right(n);
+  for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<std::int64_t>(i * 7919 % 1000);
+  const auto odd = [](std::int64_t x) { return x % 2 == 1; };
+  const auto is = [&](tobi::global_span<std::int64_t> all, std::size_t count) {
+    const auto found = tobi::checkout(all.first(count), tobi::mode::read);
+    return std::equal(found.begin(), found.end(), right.begin());
+  };
+  // FUNCTION in a run, where A has the values; what it returns.
+  const auto after = [&](auto function) {
+    return tobi::run([=] {
+      tobi::for_each(a, tobi::mode::write,
+                     [](std::int64_t& x, std::size_t i) { x = static_cast<std::int64_t>(i * 7919 % 1000); });
+      return function(tobi::execution_policy{.cutoff = 16, .where = where});
+    });
+  };
+  std::inclusive_scan(values.begin(), values.end(), right.begin());
+  (void)after([=](const tobi::execution_policy& by) { return tobi::inclusive_scan(by, a, b), 0; });
+  CHECK(is(b, n));
+  std::exclusive_scan(values.begin(), values.end(), right.begin(), std::int64_t{5});
+  (void)after([=](const tobi::execution_policy& by) { return tobi::exclusive_scan(by, a, a, 5), 0; });
+  CHECK(is(a, n));
+  right = values;
+  const auto odds = static_cast<std::size_t>(std::stable_partition(right.begin(), right.end(), odd) - right.begin());
+  CHECK(after([=](const tobi::execution_policy& by) { return tobi::copy_if(by, a, b, odd); }) == odds);
+  CHECK(is(b, odds));
+  CHECK(after([=](const tobi::execution_policy& by) { return tobi::partition(by, a, odd); }) == odds);
+  CHECK(is(a, n));
+  const auto even = [=](std::int64_t x) { return !odd(x); };
+  CHECK(after([=](const tobi::execution_policy& by) { return tobi::remove_if(by, a, even).size(); }) == odds);
+  CHECK(is(a, odds));
+  const std::size_t middle = n / 2;
+  right = values;
+  std::nth_element(right.begin(), right.begin() + static_cast<std::ptrdiff_t>(middle), right.end());
+  CHECK(after([=](const tobi::execution_policy& by) {
+          tobi::nth_element(by, a, middle);
+          return std::int64_t{a[middle]};
+        }) == right[middle]);
+  // The first match is that of std::find, in whichever part it lies, though others have matches too.
+  for (const std::size_t place : {std::size_t{0}, n / 3, n - 1}) {
+    CHECK(after([=](const tobi::execution_policy& by) {
+            tobi::for_each(by, a, tobi::mode::write, [=](std::int64_t& x, std::size_t i) { x = i >= place ? 1 : 0; });
+            return tobi::find(by, a, 1) - a.data();
+          }) == static_cast<std::ptrdiff_t>(place));
+  }
+  CHECK(after([=](const tobi::execution_policy& by) {
+    return tobi::all_of(by, a, [](std::int64_t x) { return x < 1000; }) && tobi::find(by, a, 1000) == a.end();
+  }));
+  tobi::free_all(a);
+  tobi::free_all(b);
+  return 0;
+}
+
+TEST_P(placed, algorithms_of_several_passes_are_right_wherever_they_begin) {
+  expect_zero([](tobi::runtime&) {
+    for (const affinity where : {affinity::owner, affinity::owner_computes}) {
+      for (const tobi::distribution dealt : {tobi::block(), tobi::block_cyclic(4096)}) {
+        if (passes_are_right(9973, dealt, where) != 0) return 1;
+      }
+    }
+    return passes_are_right(1, tobi::block(), affinity::owner) + passes_are_right(17, tobi::block(), affinity::owner) +
+           passes_are_right(9973, tobi::block(), affinity::automatic);
+  });
+}
+
+// But for the sums and counts of the leaves, which are the caller's, and leaves that lie across the border of two parts.
+TEST_P(placed, scans_and_searches_by_owners_fetch_no_elements) {
+  if (!moves()) GTEST_SKIP() << "its tasks do not move";
+  expect_zero([](tobi::runtime& rt) {
+    const std::size_t n = 1000000;
+    const auto a = tobi::allocate_all<std::int64_t>(n), b = tobi::allocate_all<std::int64_t>(n);
+    tobi::run([=] { tobi::fill({.where = affinity::owner_computes}, a, std::int64_t{1}); });
+    rt.reset_stats();
+    const bool right = tobi::run([=] {
+      const tobi::execution_policy by{.where = affinity::owner_computes};
+      tobi::inclusive_scan(by, a, b);
+      const bool none = tobi::none_of(by, a, [](std::int64_t x) { return x != 1; });
+      return none && tobi::copy_if(by, a, b, [](std::int64_t x) { return x == 1; }) == n &&
+             tobi::unique(by, a).size() == 1;
+    });
+    const tobi::statistics all = rt.stats();
+    CHECK(right);
+    CHECK(all.global.fetched_bytes < n * sizeof(std::int64_t) / 8);
+    CHECK(all.global.written_bytes < n * sizeof(std::int64_t) / 8);
     return 0;
   });
 }

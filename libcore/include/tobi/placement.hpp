@@ -269,6 +269,32 @@ class scratch {
   global_span<T> all_;
 };
 
+/// N elements of the heap of the worker that runs the caller.
+template <class T>
+global_span<T> own_memory(std::size_t n) {
+  return n == 0 ? global_span<T>() : global_span<T>(allocate_global<T>(n), n);
+}
+/// Memory for the time of one algorithm, a piece per part, which a task of the part makes by own_memory().
+template <class T>
+class scratch_of_parts {
+ public:
+  explicit scratch_of_parts(std::size_t parts) : table_(parts) {
+    for (std::size_t p = 0; p < parts; ++p) store(&all()[p], global_span<T>());
+  }
+  ~scratch_of_parts() {
+    for (std::size_t p = 0; p < all().size(); ++p) {
+      const global_span<T> part = load(&all()[p]);
+      if (!part.empty()) free_global(part.data(), part.size());
+    }
+  }
+  scratch_of_parts(const scratch_of_parts&) = delete;
+  scratch_of_parts& operator=(const scratch_of_parts&) = delete;
+  [[nodiscard]] global_span<global_span<T>> all() const noexcept { return table_.span(); }
+
+ private:
+  scratch<global_span<T>> table_;
+};
+
 /// What a task with the parts [LO, HI), at least two, does with them: one half goes away, the other one it divides on.
 struct halves_of_parts {
   struct half {

@@ -2,13 +2,15 @@
 // The first element that matches: find, find_if, adjacent_find, and the questions all_of, any_of, none_of. The range is
 // searched in parts, each twice as long as the one before it and searched in parallel, until one has a match. So a
 // match at index i costs O(i) work, and O(log^2 i) depth and a leaf. Within a part a leaf stops at its own first match.
-// Leaves after it do not know of that. Ranges are read. May migrate the caller, which holds no checkout. Predicates do
-// not fork. What one throws leaves as task_error.
+// Leaves after it do not know of that. Where the range lies on several nodes, its owners search their parts at once: a
+// match at index i of a part costs O(i) work of each owner. Ranges are read. May migrate the caller, which holds no
+// checkout. Predicates do not fork. What one throws leaves as task_error.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header
 #endif
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <type_traits>
@@ -21,6 +23,32 @@ inline namespace elided {
 #endif
 
 namespace pieces {
+
+/// The same by the owners of the data, all at once: each searches the first N indices of its part, then twice as many,
+/// and so on. When one has a match at i, only what is before i is searched on. SEARCH(search, begin, end) is the first
+/// match of [begin, end), or SIZE.
+template <class Search>
+std::size_t first_match_at(const placement& at, std::size_t size, std::size_t n, const Search& search) {
+  std::size_t found = size;
+  std::size_t searched = 0;  // of each part
+  const auto left = [&] {    // of a part, at most
+    std::size_t most = 0;
+    for (std::size_t p = 0; p < at.size() && at.begin_of(p, size) < found; ++p) {
+      most = std::max(most, std::min(at.begin_of(p + 1, size), found) - at.begin_of(p, size));
+    }
+    return most > searched;
+  };
+  for (; left(); searched += n, n *= 2) {
+    const auto window = [=](std::size_t begin, std::size_t end) {
+      const std::size_t from = begin + std::min(searched, end - begin);
+      const std::size_t to = std::min(found, from + std::min(n, end - from));
+      return from < to ? search(search, from, to) : size;
+    };
+    const auto first_of = [](std::size_t one, std::size_t other) { return std::min(one, other); };
+    found = std::min(found, *fold_at_homes<std::size_t>(at, size, window, first_of));
+  }
+  return found;
+}
 
 /// The first index of [0, SIZE) for which MATCHES, called with the element of each of RANGES, is true; or SIZE.
 template <class Matches, class... Range>
@@ -47,6 +75,12 @@ std::size_t first_match(const execution_policy& how, std::size_t size, const Mat
     return first != size ? first : right;
   };
   return with_one_error([&] {
+    const placement at = home_of(how, cutoff, size, ranges...);
+    if (at.at_owners()) {
+      // Many searches end where they begin.
+      const std::size_t at_once = search(search, 0, std::min(cutoff, size));
+      return at_once != size ? at_once : first_match_at(at, size, 16 * cutoff, search);
+    }
     for (std::size_t begin = 0, part = cutoff; begin < size; part *= 2) {
       const std::size_t end = part < size - begin ? begin + part : size;
       const std::size_t found = search(search, begin, end);

@@ -2,10 +2,9 @@
 // nth_element: selection. The range is split by a pivot, and the part that has the place is split on. The pivot is an
 // element whose place is close to the wanted one, by a sample of 127 elements. It is chosen so that the smaller part
 // has the place, where the sample is right. Work O(n) on average: one to two times that of partition() over the range,
-// which reads it three times and writes it twice. Depth O(log^2 n) and a leaf on average. Scratch memory as long as
-// what is split is in the heap of the worker that runs the caller. A leaf is opened as a whole, so its size is at most
-// what the cache surely holds, whatever the cutoff. May migrate the caller, which holds no checkout. The comparison
-// does not fork. What it throws leaves as task_error.
+// which reads it three times and writes it twice. Depth O(log^2 n) and a leaf on average. Scratch memory is that of
+// partition(). A leaf is opened as a whole, so its size is at most what the cache surely holds, whatever the cutoff.
+// May migrate the caller, which holds no checkout. The comparison does not fork. What it throws leaves as task_error.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header

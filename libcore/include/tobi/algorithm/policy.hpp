@@ -36,8 +36,9 @@ struct execution_policy {
   /// Bytes of each range that a leaf checks out at a time. 0 means 64 KiB. More than the cache can hold is reduced.
   std::size_t checkout_bytes = 0;
   /// Where the tasks begin: of for_each, transform, fill, iota, copy, reduce, transform_reduce, count_if, histogram,
-  /// min_element, max_element, minmax_element, reverse, reverse_copy, rotate, rotate_copy, adjacent_difference, sort,
-  /// sort_by_key, merge, inplace_merge, for_chunks and reduce_chunks.
+  /// min_element, max_element, minmax_element, reverse, reverse_copy, rotate, rotate_copy, adjacent_difference, scans,
+  /// copy_if, remove_if, unique, partition, nth_element, sort, sort_by_key, merge, inplace_merge, searches and
+  /// comparisons (find, any_of, equal and their like), for_chunks and reduce_chunks.
   affinity where = affinity::automatic;
 };
 /// The default.
@@ -155,21 +156,25 @@ constexpr std::size_t cutoff_over(const execution_policy& how) noexcept {
   return cutoff_of<typename Range::element...>(how);
 }
 
+/// leaf(begin, end) for parts of [0, N) of at most CUTOFF indices, in tasks that begin as AT says. Where a part is
+/// executed by its owner alone, it is one leaf.
+template <class Leaf>
+void in_tasks_at(const placement& at, std::size_t n, std::size_t cutoff, const Leaf& leaf) {
+  if (!at.at_owners()) {
+    in_tasks(0, n, cutoff, leaf);
+    return;
+  }
+  at_homes(at, 0, at.parts(), [=](std::size_t piece) {
+    in_tasks(at.begin_of(piece, n), at.begin_of(piece + 1, n), at.alone() ? n : cutoff, leaf);
+  });
+}
+
 /// leaf(begin, end) for parts of [0, SIZE) of at most CUTOFF indices, in tasks that begin where RANGES lie: a whole
 /// algorithm. What LEAF throws leaves it as task_error.
 template <class Leaf, class... Range>
 void leaves_in_tasks(const execution_policy& how, std::size_t size, std::size_t cutoff, const Leaf& leaf,
                      const Range&... ranges) {
-  with_one_error([&] {
-    const placement at = home_of(how, cutoff, size, ranges...);
-    if (!at.at_owners()) {
-      in_tasks(0, size, cutoff, leaf);
-      return;
-    }
-    at_homes(at, 0, at.parts(), [=](std::size_t piece) {
-      in_tasks(at.begin_of(piece, size), at.begin_of(piece + 1, size), at.alone() ? size : cutoff, leaf);
-    });
-  });
+  with_one_error([&] { in_tasks_at(home_of(how, cutoff, size, ranges...), size, cutoff, leaf); });
 }
 
 /// sweep() over [0, SIZE) in tasks: an algorithm that only calls BODY.

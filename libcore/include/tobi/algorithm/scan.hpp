@@ -12,6 +12,7 @@
 #pragma GCC system_header
 #endif
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -71,18 +72,21 @@ void scan(const execution_policy& how, global_span<In> in, global_span<R> out, s
   }
   const std::size_t size = in.size();
   const std::size_t leaves = (size - 1) / cutoff + 1;
+  const placement at = home_of(how, cutoff, size, input(in), output<R>{out});
   const scratch<R> memory(leaves - 1);
   const global_span<R> sums = memory.span();
   const execution_policy serially{.cutoff = seq.cutoff, .checkout_bytes = how.checkout_bytes};
-  in_tasks(0, leaves - 1, 1, [=](std::size_t leaf, std::size_t) {
-    const R sum = fold<R>(serially, leaf * cutoff, (leaf + 1) * cutoff, map, combine, input(in));
-    store(&sums[leaf], sum);
+  in_tasks_at(at, leaves, 1, [=](std::size_t first, std::size_t last) {
+    for (std::size_t leaf = first; leaf < std::min(last, leaves - 1); ++leaf) {
+      const R sum = fold<R>(serially, leaf * cutoff, (leaf + 1) * cutoff, map, combine, input(in));
+      store(&sums[leaf], sum);
+    }
   });
   scan<true>(how, sums, sums, before, combine);
-  in_tasks(0, leaves, 1, [=](std::size_t leaf, std::size_t) {
-    const std::size_t begin = leaf * cutoff;
-    const std::size_t end = size - begin > cutoff ? begin + cutoff : size;
-    const std::optional<R> mine = leaf == 0 ? before : std::optional<R>(load(&sums[leaf - 1]));
+  in_tasks_at(at, leaves, 1, [=](std::size_t first, std::size_t last) {
+    const std::size_t begin = first * cutoff;
+    const std::size_t end = last == leaves ? size : last * cutoff;
+    const std::optional<R> mine = first == 0 ? before : std::optional<R>(load(&sums[first - 1]));
     scan_leaf<Inclusive>(how, begin, end, in, out, mine, combine, map);
   });
 }

@@ -2,9 +2,10 @@
 // Elements that stay: copy_if, remove_if, unique, partition. What is kept of each leaf is counted, the counts are added
 // up, and the leaves write what they keep to where it belongs. Work O(n), depth O(log n) for each level of the scan and
 // a leaf. Elements keep their order, and are copied by their bytes. The predicate is called twice per element. The
-// algorithms that change their range write into scratch memory as long as it, in the heap of the worker that runs the
-// caller, and copy back. May migrate the caller, which holds no checkout. Predicates do not fork. What one throws
-// leaves as task_error, and the elements are what they were.
+// algorithms that change their range write into scratch memory as long as it, and copy back. That lies in the heaps of
+// the range's owners where their parts begin there (execution_policy::where), else in that of the worker that runs the
+// caller. May migrate the caller, which holds no checkout. Predicates do not fork. What one throws leaves as
+// task_error, and the elements are what they were.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header
@@ -95,15 +96,24 @@ void select_leaf(const execution_policy& how, std::size_t begin, std::size_t end
 template <class T, class Keep>
 class selection {
  public:
+  using element = std::remove_const_t<T>;
+
   selection(const execution_policy& how, global_span<T> a, const Keep& keep)
-      : how_(how), a_(a), keep_(keep), cutoff_(cutoff_of<T>(how)), memory_((a.size() - 1) / cutoff_ + 1) {
+      : how_(how),
+        a_(a),
+        keep_(keep),
+        cutoff_(cutoff_of<T>(how)),
+        at_(home_of(how, cutoff_, a.size(), input(a))),
+        memory_((a.size() - 1) / cutoff_ + 1) {
     const global_span<std::size_t> counts = memory_.span();
-    in_tasks(0, counts.size(), 1, [=, cutoff = cutoff_](std::size_t leaf, std::size_t) {
-      const std::size_t begin = leaf * cutoff;
-      std::size_t kept = 0;
-      select_leaf(how, begin, std::min(begin + cutoff, a.size()), a, keep,
-                  [&](const T&, bool stays) { kept += stays ? 1 : 0; });
-      store(&counts[leaf], kept);
+    in_tasks_at(at_, counts.size(), 1, [=, cutoff = cutoff_](std::size_t first, std::size_t last) {
+      for (std::size_t leaf = first; leaf < last; ++leaf) {
+        const std::size_t begin = leaf * cutoff;
+        std::size_t kept = 0;
+        select_leaf(how, begin, std::min(begin + cutoff, a.size()), a, keep,
+                    [&](const T&, bool stays) { kept += stays ? 1 : 0; });
+        store(&counts[leaf], kept);
+      }
     });
     scan<true>(how, counts, counts, std::optional<std::size_t>(), std::plus<>());
     kept_ = load(&counts[counts.size() - 1]);
@@ -111,41 +121,103 @@ class selection {
   /// How many are kept.
   [[nodiscard]] std::size_t size() const noexcept { return kept_; }
   /// Writes them to KEPT, and the others to OTHERS, unless that is empty.
-  void write(global_span<std::remove_const_t<T>> kept, global_span<std::remove_const_t<T>> others) const {
-    in_tasks(0, memory_.span().size(), 1,
-             [=, how = how_, a = a_, keep = keep_, cutoff = cutoff_, counts = memory_.span()](std::size_t leaf,
-                                                                                              std::size_t) {
-               using element = std::remove_const_t<T>;
-               const std::size_t begin = leaf * cutoff;
-               const std::size_t end = std::min(begin + cutoff, a.size());
-               const std::size_t from = leaf == 0 ? 0 : load(&counts[leaf - 1]);
-               const std::size_t to = load(&counts[leaf]);
-               writer<element> first(how, kept.subspan(from, to - from));
-               if (others.empty()) {
-                 select_leaf(how, begin, end, a, keep, [&](const T& x, bool stays) {
-                   if (stays) first.write(x);
-                 });
-                 first.end();
-               } else {
-                 writer<element> second(how, others.subspan(begin - from, (end - to) - (begin - from)));
-                 select_leaf(how, begin, end, a, keep, [&](const T& x, bool stays) {
-                   if (stays) {
-                     first.write(x);
-                   } else {
-                     second.write(x);
-                   }
-                 });
-                 first.end();
-                 second.end();
-               }
-             });
+  void write(global_span<element> kept, global_span<element> others) const {
+    in_tasks_at(at_, leaves(), 1, [=, leaf_of = reader()](std::size_t first, std::size_t last) {
+      const run r = leaf_of(first, last);
+      leaf_of.write(r, kept.subspan(r.from, r.kept()),
+                    others.empty() ? others : others.subspan(r.left_before(), r.left()));
+    });
+  }
+  /// Puts them to the front of TO, which is the range itself, where OTHERS_TOO with the others behind them.
+  void write_back(global_span<element> to, bool others_too) const {
+    if (at_.at_owners() && at_.size() == at_.parts()) {
+      by_owners(to, others_too);
+      return;
+    }
+    const scratch<element> memory(others_too ? a_.size() : kept_);
+    const global_span<element> all = memory.span();
+    write(all.first(kept_), others_too ? all.subspan(kept_) : global_span<element>());
+    tobi::copy(how_, others_too ? all : all.first(kept_), to);
   }
 
  private:
+  // Elements of the range that follow each other, and what is kept of the range before and up to their end.
+  struct run {
+    std::size_t begin, end, from, to;
+    [[nodiscard]] std::size_t kept() const noexcept { return to - from; }
+    [[nodiscard]] std::size_t left() const noexcept { return end - begin - kept(); }
+    [[nodiscard]] std::size_t left_before() const noexcept { return begin - from; }
+  };
+  // What a leaf needs.
+  struct leaf_reader {
+    execution_policy how;
+    global_span<T> a;
+    Keep keep;
+    std::size_t cutoff;
+    global_span<std::size_t> counts;
+
+    // The elements of the leaves [FIRST, LAST), at least one.
+    run operator()(std::size_t first, std::size_t last) const {
+      return {first * cutoff, std::min(last * cutoff, a.size()), first == 0 ? 0 : load(&counts[first - 1]),
+              load(&counts[last - 1])};
+    }
+    void write(const run& r, global_span<element> kept, global_span<element> others) const {
+      writer<element> first(how, kept);
+      if (others.empty()) {
+        select_leaf(how, r.begin, r.end, a, keep, [&](const T& x, bool stays) {
+          if (stays) first.write(x);
+        });
+        first.end();
+        return;
+      }
+      writer<element> second(how, others);
+      select_leaf(how, r.begin, r.end, a, keep, [&](const T& x, bool stays) {
+        if (stays) {
+          first.write(x);
+        } else {
+          second.write(x);
+        }
+      });
+      first.end();
+      second.end();
+    }
+  };
+  [[nodiscard]] std::size_t leaves() const noexcept { return memory_.span().size(); }
+  [[nodiscard]] leaf_reader reader() const { return {how_, a_, keep_, cutoff_, memory_.span()}; }
+
+  // Each part waits in the heap of its owner until all have been read.
+  void by_owners(global_span<element> to, bool others_too) const {
+    const scratch_of_parts<element> memory(at_.parts());
+    const global_span<global_span<element>> rooms = memory.all();
+    at_homes(at_, 0, at_.parts(), [=, at = at_, leaf_of = reader(), leaves = leaves()](std::size_t p) {
+      const std::size_t lo = at.begin_of(p, leaves), hi = at.begin_of(p + 1, leaves);
+      if (lo == hi) return;
+      const run part = leaf_of(lo, hi);
+      const global_span<element> room = own_memory<element>(others_too ? part.end - part.begin : part.kept());
+      store(&rooms[p], room);
+      in_tasks(lo, hi, at.alone() ? leaves : 1, [=](std::size_t first, std::size_t last) {
+        const run r = leaf_of(first, last);
+        const std::size_t behind = part.kept() + r.left_before() - part.left_before();
+        leaf_of.write(r, room.subspan(r.from - part.from, r.kept()),
+                      others_too ? room.subspan(behind, r.left()) : global_span<element>());
+      });
+    });
+    const execution_policy here{how_.cutoff, how_.checkout_bytes, affinity::none};
+    at_homes(at_, 0, at_.parts(), [=, at = at_, leaf_of = reader(), leaves = leaves(), all = kept_](std::size_t p) {
+      const std::size_t lo = at.begin_of(p, leaves), hi = at.begin_of(p + 1, leaves);
+      if (lo == hi) return;
+      const run part = leaf_of(lo, hi);
+      const global_span<element> room = load(&rooms[p]);
+      tobi::copy(here, room.first(part.kept()), to.subspan(part.from, part.kept()));
+      if (others_too) tobi::copy(here, room.subspan(part.kept()), to.subspan(all + part.left_before(), part.left()));
+    });
+  }
+
   execution_policy how_;
   global_span<T> a_;
   Keep keep_;
   std::size_t cutoff_;
+  placement at_;
   scratch<std::size_t> memory_;
   std::size_t kept_ = 0;
 };
@@ -177,10 +249,7 @@ std::size_t select_in_place(const execution_policy& how, global_span<T> a, const
     const selection<T, Keep> chosen(how, a, keep);
     const std::size_t n = chosen.size();
     if (n == a.size() || n == 0) return n;
-    const scratch<T> memory(others_too ? a.size() : n);
-    const global_span<T> all = memory.span();
-    chosen.write(all.first(n), others_too ? all.subspan(n) : global_span<T>());
-    tobi::copy(how, others_too ? all : all.first(n), a);
+    chosen.write_back(a, others_too);
     return n;
   });
 }

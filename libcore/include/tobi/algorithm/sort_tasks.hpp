@@ -195,12 +195,6 @@ class parts_of_sort {
   scratch<part_of_sort<T>> table_;
 };
 
-/// N elements of the heap of the worker that runs the caller.
-template <class T>
-global_span<T> own_memory(std::size_t n) {
-  return n == 0 ? global_span<T>() : global_span<T>(allocate_global<T>(n), n);
-}
-
 /// The second half of step 2: fetches the shares of part P.
 template <class T>
 void fetch_shares(const execution_policy& how, global_span<part_of_sort<T>> parts, std::size_t p) {

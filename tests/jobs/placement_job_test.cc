@@ -299,6 +299,16 @@ int passes_are_right(std::size_t n, tobi::distribution dealt, affinity where) {
           tobi::nth_element(by, a, middle);
           return std::int64_t{a[middle]};
         }) == right[middle]);
+  const std::size_t cut = n / 3;
+  for (std::size_t i = 0; i < n; ++i) right[i] = static_cast<std::int64_t>(i < cut ? 3 * i : 2 * (i - cut));
+  std::inplace_merge(right.begin(), right.begin() + static_cast<std::ptrdiff_t>(cut), right.end());
+  (void)after([=](const tobi::execution_policy& by) {
+    tobi::for_each(by, a, tobi::mode::write, [=](std::int64_t& x, std::size_t i) {
+      x = static_cast<std::int64_t>(i < cut ? 3 * i : 2 * (i - cut));
+    });
+    return tobi::inplace_merge(by, a, cut), 0;
+  });
+  CHECK(is(a, n));
   // The first match is that of std::find, in whichever part it lies, though others have matches too.
   for (const std::size_t place : {std::size_t{0}, n / 3, n - 1}) {
     CHECK(after([=](const tobi::execution_policy& by) {

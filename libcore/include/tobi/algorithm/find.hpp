@@ -24,11 +24,12 @@ inline namespace elided {
 
 namespace pieces {
 
-/// The same by the owners of the data, all at once: each searches the first N indices of its part, then twice as many,
-/// and so on. When one has a match at i, only what is before i is searched on. SEARCH(search, begin, end) is the first
-/// match of [begin, end), or SIZE.
+/// The same by the owners of the data, all at once: each searches the first 16 leaves of its part, then twice as many,
+/// and so on. When one has a match at i, only what is before i is searched on. SEARCH(search, begin, end, leaf) is the
+/// first match of [begin, end), or SIZE.
 template <class Search>
-std::size_t first_match_at(const placement& at, std::size_t size, std::size_t n, const Search& search) {
+std::size_t first_match_at(const placement& at, std::size_t size, std::size_t cutoff, const Search& search) {
+  std::size_t n = 16 * cutoff;
   std::size_t found = size;
   std::size_t searched = 0;  // of each part
   const auto left = [&] {    // of a part, at most
@@ -42,7 +43,7 @@ std::size_t first_match_at(const placement& at, std::size_t size, std::size_t n,
     const auto window = [=](std::size_t begin, std::size_t end) {
       const std::size_t from = begin + std::min(searched, end - begin);
       const std::size_t to = std::min(found, from + std::min(n, end - from));
-      return from < to ? search(search, from, to) : size;
+      return from < to ? search(search, from, to, at.alone() ? size : cutoff) : size;
     };
     const auto first_of = [](std::size_t one, std::size_t other) { return std::min(one, other); };
     found = std::min(found, *fold_at_homes<std::size_t>(at, size, window, first_of));
@@ -54,9 +55,9 @@ std::size_t first_match_at(const placement& at, std::size_t size, std::size_t n,
 template <class Matches, class... Range>
 std::size_t first_match(const execution_policy& how, std::size_t size, const Matches& matches, const Range&... ranges) {
   const std::size_t cutoff = cutoff_over<Range...>(how);
-  // The first match of [begin, end), or SIZE.
-  const auto search = [=](auto& self, std::size_t begin, std::size_t end) -> std::size_t {
-    if (end - begin <= cutoff) {
+  // The first match of [begin, end), or SIZE, in tasks for LEAF indices.
+  const auto search = [=](auto& self, std::size_t begin, std::size_t end, std::size_t leaf) -> std::size_t {
+    if (end - begin <= leaf) {
       std::size_t found = size;
       Matches mine = matches;
       const auto body = [&](std::size_t first, std::size_t n, const auto*... at) {
@@ -69,8 +70,8 @@ std::size_t first_match(const execution_policy& how, std::size_t size, const Mat
       return found;
     }
     const std::size_t middle = begin + (end - begin) / 2;
-    auto left = spawn([=] { return self(self, begin, middle); });
-    const std::size_t right = self(self, middle, end);
+    auto left = spawn([=] { return self(self, begin, middle, leaf); });
+    const std::size_t right = self(self, middle, end, leaf);
     const std::size_t first = left.join();
     return first != size ? first : right;
   };
@@ -78,12 +79,12 @@ std::size_t first_match(const execution_policy& how, std::size_t size, const Mat
     const placement at = home_of(how, cutoff, size, ranges...);
     if (at.at_owners()) {
       // Many searches end where they begin.
-      const std::size_t at_once = search(search, 0, std::min(cutoff, size));
-      return at_once != size ? at_once : first_match_at(at, size, 16 * cutoff, search);
+      const std::size_t at_once = search(search, 0, std::min(cutoff, size), cutoff);
+      return at_once != size || cutoff >= size ? at_once : first_match_at(at, size, cutoff, search);
     }
     for (std::size_t begin = 0, part = cutoff; begin < size; part *= 2) {
       const std::size_t end = part < size - begin ? begin + part : size;
-      const std::size_t found = search(search, begin, end);
+      const std::size_t found = search(search, begin, end, cutoff);
       if (found != size) return found;
       begin = end;
     }

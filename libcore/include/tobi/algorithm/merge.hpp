@@ -97,6 +97,19 @@ void merge_in_tasks(const execution_policy& how, global_span<const T> one, globa
   left.join();
 }
 
+/// The elements [BEGIN, BEGIN + out.size()) of what ONE and TWO make together.
+template <class T, class Less>
+void merge_part(const execution_policy& how, global_span<const T> one, global_span<const T> two, std::size_t begin,
+                global_span<T> out, Less less) {
+  const std::size_t end = begin + out.size();
+  const std::size_t i = share_of_first(one, two, begin, less), j = share_of_first(one, two, end, less);
+  merge_in_tasks(how, one.subspan(i, j - i), two.subspan(begin - i, out.size() - (j - i)), out, less);
+}
+/// Of a part that begins at the owner of its data.
+inline execution_policy in_part(const execution_policy& how, const placement& at) noexcept {
+  return {at.alone() ? seq.cutoff : how.cutoff, how.checkout_bytes, affinity::none};
+}
+
 /// merge_in_tasks() whose tasks begin where OUT lies.
 template <class T, class Less>
 void merge_at_homes(const execution_policy& how, global_span<const T> one, global_span<const T> two, global_span<T> out,
@@ -106,15 +119,27 @@ void merge_at_homes(const execution_policy& how, global_span<const T> one, globa
     merge_in_tasks(how, one, two, out, less);
     return;
   }
-  at_homes(at, 0, at.parts(),
-           [=, part = execution_policy{at.alone() ? seq.cutoff : how.cutoff, how.checkout_bytes, affinity::none}](
-               std::size_t piece) {
-             Less own = less;
-             const std::size_t begin = at.begin_of(piece, out.size()), end = at.begin_of(piece + 1, out.size());
-             const std::size_t i = share_of_first(one, two, begin, own), j = share_of_first(one, two, end, own);
-             merge_in_tasks(part, one.subspan(i, j - i), two.subspan(begin - i, (end - begin) - (j - i)),
-                            out.subspan(begin, end - begin), less);
-           });
+  at_homes(at, 0, at.parts(), [=, part = in_part(how, at)](std::size_t piece) {
+    const std::size_t begin = at.begin_of(piece, out.size()), end = at.begin_of(piece + 1, out.size());
+    merge_part(part, one, two, begin, out.subspan(begin, end - begin), less);
+  });
+}
+
+/// Merges the first N elements of A and the others. Each part waits in the heap of its owner until all have been read.
+template <class T, class Less>
+void merge_in_place_at(const placement& at, const execution_policy& how, global_span<T> a, std::size_t n, Less less) {
+  const scratch_of_parts<T> memory(at.parts());
+  const global_span<global_span<T>> rooms = memory.all();
+  at_homes(at, 0, at.parts(), [=, part = in_part(how, at)](std::size_t p) {
+    const std::size_t begin = at.begin_of(p, a.size());
+    const global_span<T> room = own_memory<T>(at.begin_of(p + 1, a.size()) - begin);
+    store(&rooms[p], room);
+    merge_part<T>(part, a.first(n), a.subspan(n), begin, room, less);
+  });
+  at_homes(at, 0, at.parts(), [=, part = in_part(how, at)](std::size_t p) {
+    const global_span<T> room = load(&rooms[p]);
+    tobi::copy(part, room, a.subspan(at.begin_of(p, a.size()), room.size()));
+  });
 }
 
 }  // namespace pieces
@@ -153,7 +178,8 @@ template <class T, class Less = std::less<>>
 void inplace_merge(global_span<T> a, std::size_t n, global_span<T> scratch, Less less = {}) {
   tobi::inplace_merge(par, a, n, scratch, less);
 }
-/// The same with scratch of its own, in the heap of the worker that runs the caller.
+/// The same with scratch of its own: in the heaps of the owners of A where the parts begin there, else in that of the
+/// worker that runs the caller.
 /// @code
 /// const auto a = tobi::allocate_all<int>(1000);
 /// const int middle = tobi::run([=] {
@@ -166,6 +192,15 @@ void inplace_merge(global_span<T> a, std::size_t n, global_span<T> scratch, Less
 template <class T, class Less = std::less<>>
 void inplace_merge(const execution_policy& how, global_span<T> a, std::size_t n, Less less = {}) {
   pieces::check_place("inplace_merge", n, a.size());
+  if (n == 0 || n == a.size()) return;
+  const placement at = pieces::home_of(how, pieces::cutoff_of<T>(how), a.size(), pieces::output<T>{a});
+  if (at.at_owners() && at.size() == at.parts()) {
+    static_assert(
+        detail::travels<T>,
+        "tobi: merge() copies bytes: the copy constructor and the destructor of its elements must be trivial");
+    pieces::with_one_error([&] { pieces::merge_in_place_at(at, how, a, n, less); });
+    return;
+  }
   const pieces::scratch<T> memory(a.size());
   tobi::inplace_merge(how, a, n, memory.span(), less);
 }

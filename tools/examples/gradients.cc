@@ -36,10 +36,9 @@ int main(int argc, char** argv) {
     tobi::fill(x, 0.0);
     tobi::fill(r, 1.0);
     tobi::fill(p, 1.0);
-    double residual = tobi::transform_reduce(r, r, 0.0, std::plus<>(), std::multiplies<>());
-    const double enough = 1e-16 * residual;
-    int step = 0;
-    for (; residual > enough && step < 2000; ++step) {  // the loop is inside of run(): its steps cost microseconds
+    const double begin = tobi::transform_reduce(r, r, 0.0, std::plus<>(), std::multiplies<>());
+    int step = 0;  // the loop is inside of run(): its steps cost microseconds
+    for (double residual = begin, next = 0; residual > 1e-16 * begin && step < 2000; residual = next, ++step) {
       const double alpha = residual / multiply(p, q);
       // x += alpha p and r -= alpha q, and the new r * r, in one sweep over the four.
       const auto update = [=](auto, auto n, const double* of_p, const double* of_q, double* of_x, double* of_r) {
@@ -51,13 +50,11 @@ int main(int argc, char** argv) {
         }
         return sum;
       };
-      const double next =
-          tobi::reduce_chunks(tobi::in(p), tobi::in(q), tobi::inout(x), tobi::inout(r), 0.0, std::plus<>(), update);
+      next = tobi::reduce_chunks(tobi::in(p), tobi::in(q), tobi::inout(x), tobi::inout(r), 0.0, std::plus<>(), update);
       tobi::transform(r, p, p, [beta = next / residual](double a, double b) { return a + beta * b; });
-      residual = next;
     }
     return step;
   });
-  if (rt.rank() == 0)
-    std::printf("solved in %d steps, %.4f at the centre\n", steps, double(x[side / 2 * side + side / 2]));
+  const double centre = x[side / 2 * side + side / 2];
+  if (rt.rank() == 0) std::printf("solved in %d steps, %.4f at the centre\n", steps, centre);
 }

@@ -5,12 +5,14 @@
 // a third until the join. So each byte read has one right value, whoever ran what.
 //
 // A failure prints the command that makes it again (the seed decides the program and the simulated fabric; which worker
-// steals what is up to the machine). COHERENCE_SEEDS says how many there are per place. COHERENCE_TRANSPORT=verbs runs
-// those of several workers over that transport.
+// steals what is up to the machine). COHERENCE_SEEDS says how many jobs there are per place, and COHERENCE_EACH how many
+// programs a job has, one after the other. COHERENCE_TRANSPORT=verbs runs those of several workers over that transport,
+// and COHERENCE_POLICY and COHERENCE_SHARED set the cache's policy and whether a node shares.
 #include <gtest/gtest.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <span>
 #include <string>
@@ -235,6 +237,11 @@ std::vector<place> places() {
   return all;
 }
 
+// What can be set from outside, for places of several workers.
+constexpr std::pair<const char*, const char*> given[] = {{"COHERENCE_TRANSPORT", "TOBI_TRANSPORT"},
+                                                         {"COHERENCE_POLICY", "TOBI_CACHE_POLICY"},
+                                                         {"COHERENCE_SHARED", "TOBI_CACHE_SHARED"}};
+
 int compare(std::uint64_t seed) {
   constexpr std::size_t chunks[] = {0, 4096, 8192};
   const auto a = tobi::allocate_all<element>(elements, tobi::distribution{chunks[seed % 3]});
@@ -259,6 +266,17 @@ int compare(std::uint64_t seed) {
   return 0;
 }
 
+// Programs that nothing but the first seed has in common with those of other jobs.
+int compare_each(std::uint64_t seed, std::uint64_t programs) {
+  for (std::uint64_t i = 0; i < programs; ++i) {
+    const int wrong = compare(seed + i * 1'000'003);
+    if (wrong == 0) continue;
+    std::fprintf(stderr, "program %llu of the job\n", static_cast<unsigned long long>(i));
+    return wrong;
+  }
+  return 0;
+}
+
 std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
@@ -269,6 +287,7 @@ TEST(global_coherence, programs_from_seeds_say_what_they_say_serially) {
   const std::uint64_t one_seed = number_from("COHERENCE_SEED", all);
   const std::uint64_t one_place = number_from("COHERENCE_PLACE", all);
   const std::uint64_t most = number_from("COHERENCE_SEEDS", std::getenv("SOAK") != nullptr ? 5 : 1);
+  const std::uint64_t each = number_from("COHERENCE_EACH", std::getenv("SOAK") != nullptr ? 20 : 1);
   std::uint64_t number = 0;
   for (place& p : places()) {
     const std::uint64_t this_place = number++;
@@ -283,15 +302,17 @@ TEST(global_coherence, programs_from_seeds_say_what_they_say_serially) {
       env.emplace_back("TOBI_SIM_SEED", sim_seed.c_str());
       // The least that its checkouts can do with: blocks make room for others all the time.
       if ((seed + this_place) % 2 == 1) env.emplace_back("TOBI_CACHE_SIZE", "16K");
-      if (const char* transport = std::getenv("COHERENCE_TRANSPORT"); transport != nullptr && p.workers > 1) {
-        env.emplace_back("TOBI_TRANSPORT", transport);
+      for (const auto& [outside, setting] : given) {
+        if (const char* value = std::getenv(outside); value != nullptr && p.workers > 1) {
+          env.emplace_back(setting, value);
+        }
       }
       const outcome o = in_job(p.workers, std::span<const std::pair<const char*, const char*>>(env),
-                               [seed](tobi::runtime&) { return compare(seed); });
+                               [=](tobi::runtime&) { return compare_each(seed, each); });
       ASSERT_TRUE(o.status == 0 && o.said.empty())
           << p.name << " ended with " << o.status << (o.status == 3 ? " (another result)" : "")
-          << (o.status == 4 ? " (another array)" : "") << ": " << o.said << "\nto see it again: COHERENCE_SEED=" << seed
-          << " COHERENCE_PLACE=" << this_place << " " << program_invocation_name;
+          << (o.status == 4 ? " (another array)" : "") << ": " << o.said << "\nto see it again: COHERENCE_EACH=" << each
+          << " COHERENCE_SEED=" << seed << " COHERENCE_PLACE=" << this_place << " " << program_invocation_name;
     }
   }
 }

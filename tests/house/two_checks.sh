@@ -14,7 +14,8 @@ done
 check() {  # N: as a user begins it, with nothing of this test's in its environment
   cd "$folder/$1" || return
   limited env -u SOAK -u ROOT -u OUT -u BIN -u CHECK_MARK -u HANG_S -u MAKEFLAGS -u MFLAGS -u MAKELEVEL \
-    -u RUNS -u SEEDS -u FAIL_UP_TO -u BUDGET -u TRIES -u SECONDS_EACH -u COHERENCE_SEEDS -u COHERENCE_EACH -u COHERENCE_POLICY -u COHERENCE_SHARED -u FAULTS -u SEED -u FIRST_SEED \
+    -u RUNS -u SEEDS -u FAIL_UP_TO -u BUDGET -u TRIES -u SECONDS_EACH -u COHERENCE_SEEDS -u COHERENCE_EACH \
+    -u COHERENCE_POLICY -u COHERENCE_SHARED -u FAULTS -u SEED -u FIRST_SEED \
     ONLY="$only" "$MAKE" check >"$folder/said.$1" 2>&1 </dev/null
 }
 check 1 &

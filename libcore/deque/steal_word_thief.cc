@@ -91,6 +91,7 @@ trace::steal_result steal_word::attempt_near(steal_window& window, int victim, t
   const auto now = [](std::uint64_t& word) { return atomic(word).load(std::memory_order_relaxed); };
   std::transform(std::begin(window.ready), std::end(window.ready), std::begin(line_.ready), now);
   line_.busy = now(window.busy);
+  got.of_part = (line_.busy & runs_part) != 0;
   line_.bells = window.bells.now();
   if (const std::size_t shown = lists_in(line_.ready); shown != 0) return take_context(victim, shown, got);
   if (near_entries(window) != 0) return claim_near(window, victim, got, mark);
@@ -137,6 +138,8 @@ trace::steal_result steal_word::attempt(int victim, trace::stolen& got, bool ins
   const op look = op::get(heap, at, &line_, window_line_bytes);
   net_.post(victim, {&look, 1});
   net_.complete(victim);
+  got.of_part = (line_.busy & runs_part) != 0;
+  if (got.no_parts && got.of_part) return trace::steal_result::empty;
 
   // First what its owner has put aside: the frames of its forks it can run itself at no cost.
   if (const std::size_t shown = lists_in(line_.ready); shown != 0) return take_context(victim, shown, got);
@@ -144,7 +147,7 @@ trace::steal_result steal_word::attempt(int victim, trace::stolen& got, bool ins
   if (line_.busy == 0) return trace::steal_result::empty;
   // What a victim on another node shows to its neighbours can be claimed from here too, where the fabric's atomics
   // exclude those of the CPU. Else it is for its owner to move.
-  if (line_.busy == runs_task_apart && far_.by_cpu && net_.mapped(victim) == nullptr) {
+  if ((line_.busy & runs_task_apart) != 0 && far_.by_cpu && net_.mapped(victim) == nullptr) {
     const op further = op::get(heap, at + offsetof(steal_window, near), &line_.near, sizeof line_.near);
     net_.post(victim, {&further, 1});
     net_.complete(victim);

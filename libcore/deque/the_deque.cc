@@ -170,6 +170,13 @@ trace::steal_result the_deque::steal(int victim, trace::stolen& got) {
   const op unlock = op::cas(heap, lock_at, 1, 0, &released_);
 
   std::uint64_t mark = arch::cycles();
+  // The paper's thief reads no such word: what is taken where it does not matter is not known to be of a part.
+  if (got.no_parts) {
+    const op ask = get_op(heap, window_here_.offset() + offsetof(steal_window, busy), &busy_, sizeof busy_);
+    round_trip({&ask, 1});
+    got.of_part = (busy_ & runs_part) != 0;
+    if (got.of_part) return trace::steal_result::empty;
+  }
   const op look = get_op(heap, at, seen_, sizeof seen_);
   round_trip({&look, 1});
   const std::span<const std::uint64_t, ready_words> ready(&seen_[3], ready_words);

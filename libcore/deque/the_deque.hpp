@@ -87,6 +87,7 @@ class the_deque final : public deque {
   std::uint64_t found_ = 0;
   std::uint64_t head_ = 0;
   window_slot slot_{};
+  std::uint64_t busy_ = 0;
   std::uint64_t released_ = 0;  // what the unwaited release found
 };
 

@@ -63,6 +63,8 @@ class doorbell {
 /// and a thief of another node looks for that in no other's.
 inline constexpr std::uint64_t runs_task = 1;
 inline constexpr std::uint64_t runs_task_apart = 2;
+/// With either: the task is of a loop's part that has its data on this node (sched/own_part.hpp).
+inline constexpr std::uint64_t runs_part = 4;
 
 /// What steal_window::attendant says. Thieves call an attendant that sleeps, and no other.
 enum class attending : std::uint32_t {
@@ -88,7 +90,7 @@ struct alignas(64) near_window {
 struct alignas(64) steal_window {
   // What thieves read, in one get.
   std::uint64_t word;  // W
-  std::uint64_t busy;  // the owner runs a task, so ringing makes sense: runs_task or runs_task_apart; else 0
+  std::uint64_t busy;  // the owner runs a task, so ringing makes sense: runs_task and its like; else 0
   doorbell bells;
   std::uint64_t ready[ready_words];  // each a list of suspended tasks that can run, or 0: see ready.hpp
   window_slot slot[ring];            // of the indices top .. split-1, at index % ring

@@ -3,21 +3,27 @@
 //
 // A loop over distributed memory begins each part where its data are (tobi/placement.hpp). A worker that ends early
 // could go and take what is left elsewhere. Its data would come along, and the next loop over the same data would find
-// the same. So it waits for others of its own node, whose memory it reads directly, and goes to another node only when
-// it has been idle for as long as its own part took. If moving a part costs no more than to compute it, the wait is at
-// most what was computed, as in the problem of renting or buying skis, whose best rule loses a factor of two at most.
+// the same. So it waits for others of its own node, whose memory it reads directly, and takes of a part on another node
+// only when it has been idle for as long as its own part took, times something that it learns.
 //
-// Where it costs more (a sweep over memory does, over most networks), moving loses however long the worker has waited,
-// and the only gain is with a part that stands still. So each time that what was taken from another node turned out to
-// be waiting rather than computing, the wait becomes four times as long, up to 16 times. Where it was much to compute,
-// it becomes half of that again. Nor is it ever longer than 20 ms (320 ms), in which a network brings much: the loop
-// may have ended, and what is to be done elsewhere may be something else.
+// If moving a part costs no more than to compute it, once is right: the wait is at most what was computed, as in the
+// problem of renting or buying skis, whose best rule loses a factor of two at most. Where it costs more (a sweep over
+// memory does, over most networks), moving loses however long the worker has waited, and the only gain is with a part
+// that stands still. A worker begins with four times. Each time that what it took of a part elsewhere turned out to be
+// waiting rather than computing, the wait becomes four times as long, up to 16 times. Where it was much to compute, it
+// becomes half of that, down to once. Nor is it ever longer than 20 ms (320 ms), in which a network brings much.
+//
+// Meanwhile the loop may have ended, and what is to be done elsewhere may be something else, which is taken as ever. A
+// worker says in its window whether it runs such a part (deque::runs_part), and a thief that waits passes it by.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
 namespace tobi::sched {
+
+/// What a worker may take: of its own node alone, of other nodes what is of no part, or all.
+enum class reach : std::uint8_t { near, no_parts, all };
 
 class own_part {
  public:
@@ -30,18 +36,23 @@ class own_part {
   void begins(std::uint64_t now_ns) noexcept { began_ns_ = now_ns; }
   /// A part ends here, which may be another one than that which began here.
   void ends(std::uint64_t now_ns) noexcept {
-    if (began_ns_ != 0) until_ns_ = now_ns + times_ * std::clamp(now_ns - began_ns_, least_ns_, most_ns);
+    if (began_ns_ == 0) return;
+    until_ns_ = now_ns + times_ * std::clamp(now_ns - began_ns_, least_ns_, most_ns);
+    looks_ns_ = now_ns + least_ns_;
   }
   /// NOW() is asked only where it matters.
   template <class Now>
-  [[nodiscard]] bool keeps_near(Now now) noexcept {
-    if (until_ns_ == 0) return false;
-    if (now() < until_ns_) return true;
+  [[nodiscard]] sched::reach reach(Now now) noexcept {
+    if (until_ns_ == 0) return sched::reach::all;
+    const std::uint64_t now_ns = now();
+    if (now_ns < until_ns_) return now_ns < looks_ns_ ? sched::reach::near : sched::reach::no_parts;
     until_ns_ = 0;
-    return false;
+    return sched::reach::all;
   }
+  /// A worker of another node was looked at, and runs a part. Looks cost it something, too.
+  void met_part(std::uint64_t now_ns) noexcept { looks_ns_ = now_ns + least_ns_; }
 
-  /// Something of another node was taken. WAITED_NS: for how long this worker has waited for memory elsewhere, ever.
+  /// Something of a part elsewhere was taken. WAITED_NS: for how long this worker has waited for memory elsewhere, ever.
   void took(std::uint64_t now_ns, std::uint64_t waited_ns) noexcept {
     took_ns_ = now_ns;
     waited_before_ns_ = waited_ns;
@@ -70,10 +81,11 @@ class own_part {
 
   std::uint64_t least_ns_;
   std::uint64_t began_ns_ = 0;
-  std::uint64_t until_ns_ = 0;
-  std::uint64_t took_ns_ = 0;  // 0: nothing
+  std::uint64_t until_ns_ = 0;  // 0: it waits no longer
+  std::uint64_t looks_ns_ = 0;  // at other nodes, from then on
+  std::uint64_t took_ns_ = 0;   // 0: nothing
   std::uint64_t waited_before_ns_ = 0;
-  unsigned times_ = 1;  // a power of two
+  unsigned times_ = 4;  // a power of two
 };
 
 }  // namespace tobi::sched

@@ -45,7 +45,8 @@ void presence::start_attendant(const worker_parts& parts, bool all_can_call) {
 void presence::set_busy(bool in_a_task) noexcept {
   thread_.set_inside(in_a_task);
   if (in_a_task) thief_.wakes();
-  std::atomic_ref(window_->busy).store(in_a_task ? deque_->busy_word() : 0, std::memory_order_relaxed);
+  const std::uint64_t part = thief_.of_part() ? deque::runs_part : 0;
+  std::atomic_ref(window_->busy).store(in_a_task ? deque_->busy_word() | part : 0, std::memory_order_relaxed);
   if (attendant_ != nullptr) in_a_task ? attendant_->task_begins() : attendant_->task_ends();
   sights_.tell();
   if (trace::tracing == nullptr) return;

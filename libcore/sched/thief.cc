@@ -2,6 +2,7 @@
 #include "libcore/sched/thief.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 
 #include "arch/clock.hpp"
@@ -15,6 +16,7 @@ void thief::start(const worker_parts& parts, deque::deque& work, bool far) {
   deque_ = &work;
   choice_ = parts.choice;
   nodes_ = parts.nodes;
+  window_ = parts.window;
   own_part_ = own_part(parts.oversubscribed, tasks::poller::must_poll(net_->transport().caps()));
   always_looks_ = parts.oversubscribed;
   // The count of those that look at other nodes is in the window of the node's first rank.
@@ -43,7 +45,9 @@ trace::steal_result thief::steal(trace::stolen& got) {
   objects_.collect();
   if (choice_->none()) return trace::steal_result::empty;
   ends_what_was_taken();
-  const bool near_alone = own_part_.keeps_near(arch::now_ns);
+  of_part_ = false;
+  const reach may = own_part_.reach(arch::now_ns);
+  const bool near_alone = may == reach::near;
   const int victim = sleeps_ || always_looks_ ? look(near_alone) : choice_->next();
   if (victim < 0) return trace::steal_result::empty;
   if (near_alone && is_far(victim)) {
@@ -54,17 +58,18 @@ trace::steal_result thief::steal(trace::stolen& got) {
   const std::uint64_t trips = net_->round_trips();
   got.image = &region_.incoming();
   got.insists = sleeps_;
+  got.no_parts = may != reach::all && is_far(victim);
   if (trace::tracing != nullptr) trace::tracing->steal_begins(begin_ns);
   const trace::steal_result result = deque_->steal(victim, got);
   lookout_.tried();
   got.victim = victim;
   switch (result) {
     case trace::steal_result::context:
-      found_work(victim);
+      found_work(got);
       ++counts_.contexts_stolen;
       break;
     case trace::steal_result::taken:
-      found_work(victim);
+      found_work(got);
       ++counts_.steals_ok;
       counts_.steal_ns += arch::now_ns() - begin_ns;
       counts_.steal_round_trips += net_->round_trips() - std::max(trips, got.trips_before);
@@ -72,6 +77,7 @@ trace::steal_result thief::steal(trace::stolen& got) {
       return result;
     case trace::steal_result::empty:
       choice_->in_vain();
+      if (got.no_parts && got.of_part) own_part_.met_part(arch::now_ns());
       [[fallthrough]];
     case trace::steal_result::lost_race:
       ++counts_.steals_failed;
@@ -82,12 +88,13 @@ trace::steal_result thief::steal(trace::stolen& got) {
 }
 
 // Where one was, there may be more; and what has come from another node is soon divided here.
-void thief::found_work(int victim) noexcept {
+void thief::found_work(const trace::stolen& got) noexcept {
   if (sleeps_) sleepers_.call(1);
   sleeps_ = false;
-  sights_.tell(victim);
+  sights_.tell(got.victim);
   still_.took();
-  if (is_far(victim)) own_part_.took(arch::now_ns(), fences_.waited_ns());
+  of_part_ = got.of_part;
+  if (of_part_ && is_far(got.victim)) own_part_.took(arch::now_ns(), fences_.waited_ns());
 }
 
 void thief::ends_what_was_taken() noexcept {
@@ -97,8 +104,20 @@ void thief::ends_what_was_taken() noexcept {
 void thief::part_begins() noexcept {
   ends_what_was_taken();
   own_part_.begins(arch::now_ns());
+  show_part(true);
 }
-void thief::part_ends() noexcept { own_part_.ends(arch::now_ns()); }
+void thief::part_ends() noexcept {
+  own_part_.ends(arch::now_ns());
+  show_part(false);
+}
+
+// Relaxed: a hint, and this thread alone writes the word.
+void thief::show_part(bool runs) noexcept {
+  of_part_ = runs;
+  const std::atomic_ref busy(window_->busy);
+  const std::uint64_t task = busy.load(std::memory_order_relaxed) & ~deque::runs_part;
+  if (task != 0) busy.store(runs ? task | deque::runs_part : task, std::memory_order_relaxed);
+}
 
 void thief::count_phases(const trace::stolen& got) noexcept {
   for (std::size_t i = 0; i < steal_phases; ++i) counts_.steal_cycles[i] += got.cycles[i];

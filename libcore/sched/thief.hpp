@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "libcore/deque/deque.hpp"
+#include "libcore/deque/window.hpp"
 #include "libcore/net/fabric.hpp"
 #include "libcore/sched/lookout.hpp"
 #include "libcore/sched/own_part.hpp"
@@ -55,6 +56,8 @@ class thief {
   /// The part of a loop that has its data here begins, or a part of such a loop ends.
   void part_begins() noexcept;
   void part_ends() noexcept;
+  /// Whether what this worker runs is of such a part, its own or one that it has taken.
+  [[nodiscard]] bool of_part() const noexcept { return of_part_; }
 
   /// There is work again.
   void wakes() noexcept { sleeps_ = false; }
@@ -62,7 +65,8 @@ class thief {
  private:
   [[nodiscard]] int look(bool near_alone) noexcept;
   [[nodiscard]] bool is_far(int rank) const noexcept { return (*nodes_)[rank] != (*nodes_)[net_->rank()]; }
-  void found_work(int victim) noexcept;
+  void show_part(bool runs) noexcept;
+  void found_work(const trace::stolen& got) noexcept;
   void ends_what_was_taken() noexcept;
 
   tasks::shared_objects& objects_;
@@ -76,8 +80,10 @@ class thief {
   deque::deque* deque_ = nullptr;
   victims* choice_ = nullptr;
   const base::per_rank<int>* nodes_ = nullptr;
+  deque::steal_window* window_ = nullptr;
   lookout lookout_;
   own_part own_part_;
+  bool of_part_ = false;
   bool always_looks_ = false;
   bool sleeps_ = false;  // between its attempts
 };

@@ -21,6 +21,8 @@ struct stolen {
   std::uintptr_t base = 0;
   int victim = -1;
   bool insists = false;                              // in: the thief has found nothing for long, and calls at once
+  bool no_parts = false;                             // in: nothing is to be taken where of_part holds
+  bool of_part = false;                              // the victim ran a loop's part that has its data there
   std::uint64_t trips_before = 0;                    // round trips made when the victim had been called; 0: it was not
   std::uint64_t ticket = 0;                          // of the victim's global memory: see tasks::coherence
   std::uint64_t list = 0;                            // steal_result::context

@@ -238,6 +238,26 @@ TEST_P(thief_over, a_continuation_of_the_paper_s_deque_is_six_with_chains_and_se
             GetParam().chains ? 6u : 7u);
 }
 
+TEST_P(thief_over, a_look_at_a_part_of_a_loop_that_is_left_alone_is_one) {
+  for (const bool paper_s : {false, true}) {
+    const auto own = paper_s ? the_of(victim) : steal_word_of(victim);
+    const auto mine = paper_s ? the_of(thief) : steal_word_of(thief);
+    fork(*own, 2);
+    at_[victim].words().window.busy = own->busy_word() | deque::runs_part;
+    trace::stolen got;
+    got.no_parts = true;
+    EXPECT_EQ(trips([&] { EXPECT_EQ(mine->steal(victim, got), trace::steal_result::empty); }), 1u);
+    EXPECT_TRUE(got.of_part);
+    got = {};
+    trips([&] { EXPECT_EQ(mine->steal(victim, got), trace::steal_result::taken); });
+    EXPECT_EQ(got.of_part, !paper_s);
+    at_[victim].words().window.busy = own->busy_word();
+    got.no_parts = true;
+    trips([&] { EXPECT_EQ(mine->steal(victim, got), trace::steal_result::taken); });
+    EXPECT_FALSE(got.of_part);
+  }
+}
+
 // Both deques show them in the same way.
 TEST_P(thief_over, a_task_that_was_awakened_is_two_where_its_image_lies_at_the_victim_and_there_are_chains) {
   for (const bool paper_s : {false, true}) {

@@ -9,8 +9,9 @@
 //
 // Each worker gets its part as a task, and divides it further as usual, so that others can steal of it. The workers of
 // the same node do so at once, since they read its memory directly. A worker of another node does so when it has been
-// idle for as long as its own part took, or for 20 ms: up to 16 times as long, where what it took before was waiting
-// for data rather than computing. With affinity::owner_computes nobody does.
+// idle for some time: for one to 16 times as long as its own part took, of which at most 20 ms count. The factor is
+// four at first. It grows where what it took so was waiting for data, and shrinks where it was computing. With
+// affinity::owner_computes nobody does.
 //
 // All of this is about speed: where a task runs never changes what it computes. A task stays where it is while an
 // exception is under way, and with TOBI_SCHED=child_full and child_rtc, whose tasks do not move.
@@ -39,7 +40,7 @@ namespace detail {
 extern "C" {
 /// The caller goes on at RANK, if it can. TIED: no other worker may take it before it has gone on there.
 void tobi_go_to(int rank, int tied);
-/// The part of a loop that has its data here begins, or one ends.
+/// The part of a loop that has its data here begins, or is dealt out from here; or one ends.
 void tobi_part_begins() noexcept;
 void tobi_part_ends() noexcept;
 /// This worker's rank.
@@ -86,7 +87,8 @@ inline bool on_many_nodes(int first, int count) noexcept { return detail::tobi_o
 /// The caller's task goes on at worker RANK, as soon as that has nothing else to run; what it has spawned and not
 /// joined stays. It is a hint: the task stays where it is, or is taken by another worker, where the top of this header
 /// says so, where RANK already has several such tasks to begin, and where it computes and others are idle. A rank that
-/// there is not ends the job. Holds no checkout.
+/// there is not ends the job. Holds no checkout. A task that
+/// deals out work so spawns what is for its own worker last, because a child runs first.
 /// @code
 /// const bool moved = tobi::run([last = rt.size() - 1] {
 ///   auto there = tobi::spawn([=] { tobi::migrate_to(last); });  // goes on at the last worker, and ends there
@@ -322,6 +324,7 @@ struct halves_of_parts {
 template <class Leaf>
 void at_homes(const placement& at, std::size_t lo, std::size_t hi, const Leaf& leaf) {
   if (hi - lo > 1) {
+    part_begins();  // so that nobody takes what is about to be sent away
     const halves_of_parts halves(at, lo, hi);
     auto elsewhere = spawn([=, part = halves.away] {
       go_to(at.owner_of(part.lo), at.alone());
@@ -344,6 +347,7 @@ template <class R, class Fold, class Combine>
 std::optional<R> fold_homes(const placement& at, std::size_t lo, std::size_t hi, std::size_t n, const Fold& fold,
                             const Combine& combine) {
   if (hi - lo > 1) {
+    part_begins();  // so that nobody takes what is about to be sent away
     const halves_of_parts halves(at, lo, hi);
     auto elsewhere = spawn([=, part = halves.away] {
       go_to(at.owner_of(part.lo), at.alone());

@@ -159,9 +159,8 @@ class task_allocator {
 
   /// Room for N objects. Throws task_memory_full.
   [[nodiscard]] T* allocate(std::size_t n) {
-    if (n > memory_->capacity() / sizeof(T))
-      throw task_memory_full(n * sizeof(T), memory_->free(), memory_->capacity());
-    return static_cast<T*>(memory_->allocate(n * sizeof(T)));
+    constexpr std::size_t most = ~std::size_t{0};
+    return static_cast<T*>(memory_->allocate(n > most / sizeof(T) ? most : n * sizeof(T)));
   }
   void deallocate(T* at, std::size_t n) noexcept { memory_->deallocate(at, n * sizeof(T)); }
 
@@ -187,7 +186,7 @@ namespace detail {
 }  // namespace detail
 
 /// Calls f(memory) with a task_memory of BYTES, in multiples of 16, on the stack of the calling task, and returns what
-/// it returns. May migrate the caller, as F does. The room ends with the call. Where the stack is too small for it, the
+/// it returns. May migrate the caller, as F does. The room ends with the call, and costs a store per 4 KiB of it. Where the stack is too small for it, the
 /// job ends with a message that names TOBI_STACK_SIZE. Code outside of tasks may call it, too.
 /// @code
 /// const long sum = tobi::run([] {

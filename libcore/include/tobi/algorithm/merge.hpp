@@ -105,10 +105,6 @@ void merge_part(const execution_policy& how, global_span<const T> one, global_sp
   const std::size_t i = share_of_first(one, two, begin, less), j = share_of_first(one, two, end, less);
   merge_in_tasks(how, one.subspan(i, j - i), two.subspan(begin - i, out.size() - (j - i)), out, less);
 }
-/// Of a part that begins at the owner of its data.
-inline execution_policy in_part(const execution_policy& how, const placement& at) noexcept {
-  return {at.alone() ? seq.cutoff : how.cutoff, how.checkout_bytes, affinity::none};
-}
 
 /// merge_in_tasks() whose tasks begin where OUT lies.
 template <class T, class Less>

@@ -156,6 +156,11 @@ constexpr std::size_t cutoff_over(const execution_policy& how) noexcept {
   return cutoff_of<typename Range::element...>(how);
 }
 
+/// How a part runs that begins at the owner of its data: in one leaf where it is executed by its owner alone.
+inline execution_policy in_part(const execution_policy& how, const placement& at) noexcept {
+  return {at.alone() ? seq.cutoff : how.cutoff, how.checkout_bytes, affinity::none};
+}
+
 /// leaf(begin, end) for parts of [0, N) of at most CUTOFF indices, in tasks that begin as AT says. Where a part is
 /// executed by its owner alone, it is one leaf.
 template <class Leaf>

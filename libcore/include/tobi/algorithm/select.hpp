@@ -202,7 +202,7 @@ class selection {
                       others_too ? room.subspan(behind, r.left()) : global_span<element>());
       });
     });
-    const execution_policy here{how_.cutoff, how_.checkout_bytes, affinity::none};
+    const execution_policy here = in_part(how_, at_);
     at_homes(at_, 0, at_.parts(), [=, at = at_, leaf_of = reader(), leaves = leaves(), all = kept_](std::size_t p) {
       const std::size_t lo = at.begin_of(p, leaves), hi = at.begin_of(p + 1, leaves);
       if (lo == hi) return;

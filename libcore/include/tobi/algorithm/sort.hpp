@@ -94,7 +94,7 @@ void sort_by_key(const execution_policy& how, global_span<Key> keys, global_span
       divide(how, 0, room.first(all));
       return;
     }
-    const execution_policy here{at.alone() ? seq.cutoff : how.cutoff, how.checkout_bytes, affinity::none};
+    const execution_policy here = in_part(how, at);
     const auto begins = [=](std::size_t first, std::size_t n) {
       part_of_sort<pair> part{own_memory<pair>(given ? 0 : n), own_memory<pair>(given ? 0 : n), {}, !given, !given};
       if (given) {

@@ -243,7 +243,7 @@ void merge_shares(const execution_policy& how, global_span<std::size_t> ends, st
 template <class T, class Begins, class Ends, class Less>
 void sort_parts(const execution_policy& asked, const placement& at, std::size_t size, const Begins& begins,
                 const Ends& ends, Less less) {
-  const execution_policy how{at.alone() ? seq.cutoff : asked.cutoff, asked.checkout_bytes, affinity::none};
+  const execution_policy how = in_part(asked, at);
   const std::size_t leaf = whole_leaf<T>(how), count = at.parts();
   const parts_of_sort<T> memory(count);
   const global_span<part_of_sort<T>> parts = memory.all();

@@ -52,7 +52,8 @@ class own_part {
   /// A worker of another node was looked at, and runs a part. Looks cost it something, too.
   void met_part(std::uint64_t now_ns) noexcept { looks_ns_ = now_ns + least_ns_; }
 
-  /// Something of a part elsewhere was taken. WAITED_NS: for how long this worker has waited for memory elsewhere, ever.
+  /// Something of a part elsewhere was taken. WAITED_NS: for how long this worker has waited for memory elsewhere,
+  /// ever.
   void took(std::uint64_t now_ns, std::uint64_t waited_ns) noexcept {
     took_ns_ = now_ns;
     waited_before_ns_ = waited_ns;

@@ -186,8 +186,9 @@ namespace detail {
 }  // namespace detail
 
 /// Calls f(memory) with a task_memory of BYTES, in multiples of 16, on the stack of the calling task, and returns what
-/// it returns. May migrate the caller, as F does. The room ends with the call, and costs a store per 4 KiB of it. Where the stack is too small for it, the
-/// job ends with a message that names TOBI_STACK_SIZE. Code outside of tasks may call it, too.
+/// it returns. May migrate the caller, as F does. The room ends with the call, and costs a store per 4 KiB of it. Where
+/// the stack is too small for it, the job ends with a message that names TOBI_STACK_SIZE. Code outside of tasks may
+/// call it, too.
 /// @code
 /// const long sum = tobi::run([] {
 ///   return tobi::with_task_memory(16 * 1024, [](tobi::task_memory& memory) {

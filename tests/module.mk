@@ -30,6 +30,8 @@ endif
 
 $(OUT)/tests/uts_test: $(OUT)/obj/tests/unit/uts_test.o $(OUT)/obj/tools/bench/trees.o $(OUT)/obj/tools/bench/answers.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main -lfmt)
+$(OUT)/tests/perf_rounds_test: $(OUT)/obj/tests/unit/perf_rounds_test.o $(OUT)/obj/tools/perf/rounds.o $(LIB) FORCE
+	$(call link,-lgtest -lgtest_main -lfmt)
 $(OUT)/tests/balancers_test: $(OUT)/obj/tests/unit/balancers_test.o $(OUT)/obj/tools/bench/virtual_cores.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main)
 $(OUT)/tests/laplace_test: $(OUT)/obj/tests/unit/laplace_test.o $(call objects,$(fmm_kernels)) $(LIB) FORCE

@@ -10,13 +10,14 @@ few="-n 400 -w 10"
 
 # One line of --json: exactly these fields, in this order. $1 op, $2 size, $3 raw, $4 what a measured number looks like.
 line() {
-  local n=$4 rate=$4 why=null trips= maybe="\\(null\\|$4\\)" cpu="\\(null\\|\\[$4,$4\\]\\)"
+  local n=$4 rate=$4 why=null trips= maybe="\\(null\\|$4\\)" two="\\(null\\|\\[$4,$4\\]\\)"
   [ "$2" = null ] && rate=null
   [ "$4" = null ] && why='"[^"]*"'
   case $1 in steal.*) trips=",\"round_trips\":$n" ;; esac
   printf '^{"op":"%s","transport":"shm","size":%s,"raw":%s,"pairs":1,"iterations":[0-9]*,"samples":[0-9]*,"operations_per_sample":[0-9]*' "$1" "$2" "$3"
-  printf ',"%s":%s' min_us "$n" median_us "$n" mean_us "$n" max_us "$n" deviation_us "$n" p99_us "$maybe" p999_us "$maybe" clock_us "$maybe" \
-    bytes_per_second "$rate" operations_per_second "$n" peak_per_second "$n" cpu "$cpu" ratio "$maybe" not_measured "$why"
+  printf ',"%s":%s' min_us "$n" median_us "$n" median_within_us "$two" mean_us "$n" max_us "$n" deviation_us "$n" p99_us "$maybe" p999_us "$maybe" \
+    clock_us "$maybe" bytes_per_second "$rate" operations_per_second "$n" peak_per_second "$n" cpu "$two" ratio "$maybe" ratio_within "$two" \
+    rounds '[0-9]*' rounds_repeated '[0-9]*' rounds_disturbed '[0-9]*' disturbance '\(null\|"[^"]*"\)' not_measured "$why"
   printf '%s}$' "$trips"
 }
 number='[0-9][0-9.]*\(e[+-][0-9]*\)\{0,1\}'
@@ -43,7 +44,7 @@ has_not() { [ "$1" != put-notify ]; echo $?; }  # 1: shm does not do it
 for op in $operations; do
   run TOBI_WORKERS=2 "$perf" "$op" $few
   all "$op: a table with a heading and its rows" '[ $status -eq $(has_not "$op") ]' silent 'says "^$op: "' \
-    'says "^op .*transport .*size .*samples .*each .*min us .*median .*mean .*max .*dev .*p99 .*p99.9 .*bandwidth .*rate .*cpu %"' \
+    'says "^op .*transport .*size .*samples .*each .*min us .*median .*+-% .*mean .*max .*dev .*p99 .*p99.9 .*bandwidth .*rate .*cpu %"' \
     '( for r in $(rows_of $op); do says "^$r .*shm" || exit 1; done )'
   run TOBI_WORKERS=2 "$perf" "$op" $few --json
   if [ "$op" = put-notify ]; then
@@ -65,7 +66,7 @@ all "one operation is one" '[ $status -eq 0 ]' '[ "$(grep -c "\"iterations\":1,"
 for op in get put amo-faa amo-cas chain rate bw; do
   run "$perf" "$op" -n 40000 -w 10 --raw
   all "$op --raw: a ratio for each row, or none where the clock was a part of it" '[ $status -eq 0 ]' silent 'says "ratio tobi/raw$"' \
-    '[ "$(grep -c "^$op.* raw .* \([0-9]*\.[0-9]*\|-\)$" "$out")" -eq "$(rows_of "$op" | wc -w)" ]'
+    '[ "$(grep -c "^$op.* raw .* \([0-9]*\.[0-9]*\( ([0-9.]* to [0-9.]*)\)\{0,1\}\|-\)$" "$out")" -eq "$(rows_of "$op" | wc -w)" ]'
 done
 run TOBI_TRANSPORT=shm "$perf" get $few --json
 all "TOBI_TRANSPORT is the default" '[ $status -eq 0 ]' 'has_line get 8 false'
@@ -100,13 +101,37 @@ run "$perf" get -n 8 -w 1 --transport shm --raw --json
 clock_is_a_part='map(select(.op)) | (any(.[]; .clock_us >= 0.05 * .median_us * .operations_per_sample)) == (last.ratio == null)'
 all "no ratio where reading the clock is a part of it" '[ $status -eq 0 ]' 'jq -se "$clock_is_a_part and last.raw and last.clock_us > 0" "$out" >/dev/null'
 
+# --- how sure a row is ---
+run "$perf" put -n 4000 --transport shm --raw --json
+# A round has a tenth of the operations, so the median of all is not that of the rounds' medians.
+within='.median_within_us as [$low, $high] | .rounds == 12 and $low <= $high and $low >= .min_us and $high <= .max_us'
+all "an interval of each median, and of each ratio" '[ $status -eq 0 ]' 'jq -se "map(select(.op) | $within) | all" "$out" >/dev/null' \
+  'jq -se "map(select(.ratio)) | all(.[]; .ratio_within[0] <= .ratio_within[1])" "$out" >/dev/null'
+run "$perf" get -n 5 --transport shm --json
+all "none of five operations" '[ $status -eq 0 ]' 'number_of ".median_within_us == null and .ratio_within == null"'
+# Whoever has only a part of a core has it taken away.
+TOBI_TRANSPORT=shm "$perf" get -D 2 --json > "$folder/other" &
+run TOBI_TRANSPORT=shm "$perf" get -D 2 --json
+wait $!
+seen='.rounds_repeated > 0 and ((.rounds_disturbed == 0) == (.disturbance == null))'
+all "two that measure on the same cores both say so" '[ $status -eq 0 ]' 'number_of "$seen"' 'jq -e "select(.op) | $seen" "$folder/other" >/dev/null'
+TOBI_TRANSPORT=shm "$perf" get -D 3 --json > "$folder/stopped" &
+measuring=$!
+until grep -q '"note"' "$folder/stopped"; do sleep 0.05; done  # now it measures
+measurers=$(ps -o pid= --ppid "$(ps -o pid= --ppid $measuring | tr -d ' ')" | tr '\n' ' ')
+kill -STOP $measurers
+sleep 0.3
+kill -CONT $measurers
+wait $measuring
+all "a stop is seen, and that round is measured again" 'jq -e "select(.op) | $seen" "$folder/stopped" >/dev/null'
+
 # --- both ways, several pairs ---
 for op in bw rate; do
   run "$perf" $op -n 4096 --bidirectional --json
   all "$op --bidirectional: what both do, over time" '[ $status -eq 0 ]' silent 'ops $(rows_of $op | wc -w)' \
     '[ "$(jq -r .op "$out" | grep -c -- "-both$")" -eq $(rows_of $op | wc -w) ]' 'number_of ".operations_per_second > 1e6 / .mean_us and .peak_per_second == null"'
   run "$perf" $op -n 4096 --bidirectional --raw
-  all "$op --bidirectional --raw: the library's own calls too" '[ $status -eq 0 ]' '[ "$(grep -c "^$op.*-both .* raw .* \([0-9]*\.[0-9]*\|-\)$" "$out")" -eq "$(rows_of "$op" | wc -w)" ]'
+  all "$op --bidirectional --raw: the library's own calls too" '[ $status -eq 0 ]' '[ "$(grep -c "^$op.*-both .* raw .* \([0-9]*\.[0-9]*\( ([0-9.]* to [0-9.]*)\)\{0,1\}\|-\)$" "$out")" -eq "$(rows_of "$op" | wc -w)" ]'
 done
 run "$perf" bw -n 2048 --bidirectional --transport ofi --json
 all "bw --bidirectional over a fabric that moves when it is polled" '[ $status -eq 0 ]' silent 'ops 2'

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <cerrno>
 #include <chrono>
@@ -24,11 +23,12 @@ namespace {
 namespace base = tobi::base;
 namespace tcp = tobi::bootstrap::tcp;
 
-enum class word : std::uint32_t { order, stop, quit, ready, stopped, cpu };
+enum class word : std::uint32_t { order, stop, quit, ready, stopped, facts };
 struct letter {
   word what;
   order of{};
   done_by_itself done{};
+  process_facts met{};
 };
 
 // False: the other end has closed.
@@ -91,12 +91,6 @@ tcp::file connected(const std::string& text, const std::string& whom) {
 
 }  // namespace
 
-std::uint64_t own_cpu_ns() noexcept {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
-}
-
 controller::controller(tobi::bootstrap::bootstrap& job) {
   job.put(key, {});
   job.fence();
@@ -128,10 +122,10 @@ void controller::meet() {
   if (!send_all(ranks_[0], {word::order, {{}, 0, false, true}})) lost();
 }
 
-std::uint64_t controller::cpu_ns() {
-  letter l{word::cpu};
+process_facts controller::facts() {
+  letter l{word::facts};
   if (!send_all(ranks_[0], l) || !receive_all(ranks_[0], l)) lost();
-  return l.done.ns;
+  return l.met;
 }
 
 void controller::quit() {
@@ -154,8 +148,8 @@ struct listener::state {
         stop.store(1, std::memory_order_release);
         continue;
       }
-      if (l.what == word::cpu) {  // nothing else is under way on the connection
-        if (!send_all(rank_0, {word::cpu, {}, {0, own_cpu_ns()}})) break;
+      if (l.what == word::facts) {  // nothing else is under way on the connection
+        if (!send_all(rank_0, {word::facts, {}, {}, own_facts()})) break;
         continue;
       }
       now = l.of;

@@ -13,6 +13,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/tcp/sockets.hpp"
 #include "tools/perf/lane.hpp"
+#include "tools/perf/rounds.hpp"
 #include "tools/perf/work.hpp"
 
 namespace tobi_perf {
@@ -24,13 +25,11 @@ struct order {
   bool meets = false;  // all pairs
 };
 
-/// Time of the cores that this process has taken.
-[[nodiscard]] std::uint64_t own_cpu_ns() noexcept;
-
-/// What rank 1 has done where both ranks do the same.
+/// What rank 1 has to tell when it has stopped.
 struct done_by_itself {
-  std::uint64_t operations = 0;
+  std::uint64_t operations = 0;  // where both ranks do the same
   std::uint64_t ns = 0;
+  double core_ns = 0;  // see rounds.hpp
 };
 
 /// Rank 0's end.
@@ -45,8 +44,8 @@ class controller {
   done_by_itself stop(const std::function<void(const stop_flag& stopped)>& serve);
   /// Rank 1 meets the other pairs, as rank 0 does next.
   void meet();
-  /// Time of the cores that rank 1 has taken, in nanoseconds. Its thread replies, so it may sleep.
-  [[nodiscard]] std::uint64_t cpu_ns();
+  /// What rank 1 has met. Its thread replies, so it may sleep.
+  [[nodiscard]] process_facts facts();
   /// All ranks come to their end.
   void quit();
 

@@ -38,9 +38,11 @@ namespace transports = tobi::transports;
 
 constexpr std::uint64_t idle_limit_ns = 5'000'000'000;  // an operation on a target that sleeps
 constexpr std::uint64_t limit_ns = 60'000'000'000;      // and on one that polls: then something is broken
-constexpr std::uint64_t rounds = 8;                     // in which a transport and its raw loop take turns
+constexpr std::uint64_t rounds = 12;                    // in which a transport and its raw loop take turns
 // What a round takes where the user gives no number of operations.
-constexpr double default_round_ns = 5e7;
+constexpr double default_round_ns = 3.5e7;
+// A transfer of a cache line that differs so much between the begin and the end of a row, in times.
+constexpr double other_machine = 1.5;
 constexpr std::uint64_t least_samples = 5;
 constexpr std::uint64_t most_samples = 50'000;
 // Operations of a sample, where single ones are shorter than this: then reading the clock is a hundredth of it.
@@ -98,26 +100,38 @@ int memory_file(std::size_t bytes) {
   return fd;
 }
 
-// Binds this rank to a core of its machine, and says where it is.
-std::string bind(tobi::bootstrap::bootstrap& job, const base::settings& s, const pair* pairs) {
+struct places {
+  std::string text;    // of both ranks
+  int other_cpu = -1;  // rank 1's, where both are bound to cores of this machine, and not to the same
+};
+
+// Binds this rank to a core of its machine, and says where both are.
+places bind(tobi::bootstrap::bootstrap& job, const base::settings& s, const pair* pairs) {
   const auto& cores = arch::this_machine().cores;
   const int node = job.nodes()[job.rank()];
   const auto here = static_cast<std::size_t>(
       pairs != nullptr ? pairs->place_on_node()
                        : std::count(job.nodes().begin(), job.nodes().begin() + job.rank(), node));  // which of its node
   std::string place = "not bound to a core";
+  int bound = -1;
   if (s.pin != base::pin_policy::none && cores.size() >= 2) {
     const int cpu = cores[here % cores.size()].os_cpu;
     const std::string why = arch::bind_to_cpu(cpu);
     place = why.empty() ? fmt::format("cpu {}", cpu) : place + " (" + why + ")";
+    if (why.empty()) bound = cpu;
   }
   job.put("place", std::as_bytes(std::span(place.data(), place.size())));
+  job.put("cpu", std::as_bytes(std::span(&bound, 1)));
   job.fence();
-  std::string all;
+  places all;
+  int theirs = -1;
+  std::memcpy(&theirs, job.get(1, "cpu").data(), sizeof theirs);
+  if (job.nodes()[0] == job.nodes()[1] && pairs == nullptr && bound >= 0 && bound != theirs) all.other_cpu = theirs;
   for (int r = 0; r < 2; ++r) {
     const auto told = job.get(r, "place");
-    all += fmt::format("{}{}: {}", r == 0 ? "" : ", ", base::name_of_rank(pairs != nullptr ? pairs->rank_in_job(r) : r),
-                       std::string_view(reinterpret_cast<const char*>(told.data()), told.size()));
+    all.text +=
+        fmt::format("{}{}: {}", r == 0 ? "" : ", ", base::name_of_rank(pairs != nullptr ? pairs->rank_in_job(r) : r),
+                    std::string_view(reinterpret_cast<const char*>(told.data()), told.size()));
   }
   return all;
 }
@@ -148,8 +162,9 @@ std::vector<item> items_of(const arguments& a, std::uint64_t bytes) {
 class initiator {
  public:
   /// PAIRS: null where there is one alone.
-  initiator(const arguments& a, controller& other, std::vector<lane*> lanes, pair* pairs)
-      : a_(a), other_(other), lanes_(std::move(lanes)), stuck_(lanes_.size()), pairs_(pairs) {}
+  /// OTHER_CPU: the core of rank 1, where both are bound on this machine; else -1.
+  initiator(const arguments& a, controller& other, std::vector<lane*> lanes, pair* pairs, int other_cpu)
+      : a_(a), other_(other), lanes_(std::move(lanes)), stuck_(lanes_.size()), pairs_(pairs), other_cpu_(other_cpu) {}
 
   // Measures on every lane that can.
   void measure(const item& i, const std::vector<std::string>& unable, std::vector<row>& rows);
@@ -166,14 +181,20 @@ class initiator {
  private:
   struct plan {
     std::uint64_t a_sample = 1;
-    std::uint64_t samples = 1;  // where the user gives a number of operations
+    std::uint64_t samples = 0;  // where the user gives a number of operations; 0: there is no plan yet
   };
-  // Of a row, over all rounds.
+  // Of a row.
   struct taken {
-    std::vector<double> samples;
+    std::vector<round_taken> rounds;
     done_by_itself back;
-    std::array<std::uint64_t, 2> cpu_ns{};
-    std::uint64_t ns = 0;
+
+    [[nodiscard]] std::vector<double> medians() const {
+      std::vector<double> all;
+      for (const round_taken& r : rounds) {
+        if (!r.samples.empty()) all.push_back(tobi_tools::median(r.samples));
+      }
+      return all;
+    }
   };
   bool timed(lane& l, const work& w, std::uint64_t count, double& ns) {
     const std::uint64_t begin = arch::cycles();
@@ -187,16 +208,22 @@ class initiator {
     pairs_->meet(says);
   }
   void wake(const work& w, std::size_t lane_index);
-  void release(const work& w, std::size_t lane_index, taken& of);
+  void release(const work& w, std::size_t lane_index, done_by_itself& back, round_taken& in);
+  void take_round(const work& w, const std::vector<std::string>& unable, std::uint64_t round, std::vector<plan>& plans,
+                  std::vector<taken>& all);
+  std::uint64_t repeat_disturbed(const work& w, const std::vector<std::string>& unable, std::vector<plan>& plans,
+                                 std::vector<taken>& all);
   void fill(row& r, const plan& p, const taken& of) const;
+  [[nodiscard]] std::string changed_machine(const std::optional<double>& before, const std::optional<double>& after);
   bool make_plan(lane& l, const work& w, plan& p);
-  bool measure_round(lane& l, const work& w, std::uint64_t round, plan& p, std::vector<double>& samples);
+  bool measure_round(lane& l, const work& w, std::uint64_t round, plan& p, round_taken& in);
 
   const arguments& a_;
   controller& other_;
   std::vector<lane*> lanes_;
   std::vector<bool> stuck_;  // operations of the lane never ended: nothing more can be asked of it
   pair* pairs_;
+  int other_cpu_;
   double clock_ns_ = clock_cost_ns();
 };
 
@@ -206,14 +233,15 @@ void initiator::wake(const work& w, std::size_t lane_index) {
   if (!a_.responder_idle) other_.begin(w, static_cast<std::uint32_t>(lane_index));
 }
 
-void initiator::release(const work& w, std::size_t lane_index, taken& of) {
+void initiator::release(const work& w, std::size_t lane_index, done_by_itself& back, round_taken& in) {
   if (a_.responder_idle) return;
   const work only_serves{w.what, w.bytes};
-  const done_by_itself back = other_.stop([&](const stop_flag& stopped) {
+  const done_by_itself done = other_.stop([&](const stop_flag& stopped) {
     if (w.both_ways) lanes_[lane_index]->respond(only_serves, stopped);
   });
-  of.back.operations += back.operations;
-  of.back.ns += back.ns;
+  back.operations += done.operations;
+  back.ns += done.ns;
+  in.core_ns[1] = done.core_ns;
 }
 
 // How many operations a sample holds, so that reading the clock is no part of it, and how many samples there are.
@@ -239,6 +267,7 @@ bool initiator::make_plan(lane& l, const work& w, plan& p) {
       p.a_sample = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(shortest_sample_ns / one), 2, most_of_a_sample);
     }
   }
+  p.samples = 1;
   if (a_.iterations == 0) return true;
   p.a_sample = std::clamp<std::uint64_t>(a_.iterations / fewest_samples, 1, p.a_sample);
   p.samples = (a_.iterations + p.a_sample - 1) / p.a_sample;
@@ -246,82 +275,151 @@ bool initiator::make_plan(lane& l, const work& w, plan& p) {
   return true;
 }
 
+// Adds a round to what each lane that can has taken.
+void initiator::take_round(const work& w, const std::vector<std::string>& unable, std::uint64_t round,
+                           std::vector<plan>& plans, std::vector<taken>& all) {
+  for (std::size_t l = 0; l < lanes_.size(); ++l) {
+    meet();
+    if (!unable[l].empty() || stuck_[l]) continue;
+    round_taken& in = all[l].rounds.emplace_back();
+    const std::array<process_facts, 2> before{own_facts(), other_.facts()};
+    const std::uint64_t begin = arch::now_ns();
+    wake(w, l);
+    stuck_[l] = !measure_round(*lanes_[l], w, round, plans[l], in);
+    in.core_ns[0] = core_ns();
+    release(w, l, all[l].back, in);
+    in.ns = arch::now_ns() - begin;
+    in.of = {own_facts() - before[0], other_.facts() - before[1]};
+  }
+}
+
+// Measures once more what was disturbed, in all lanes, since a ratio compares what was taken in turn. As many times as
+// there are rounds: a row takes twice the time at most. Returns how many times. Several pairs have no time of their
+// own.
+std::uint64_t initiator::repeat_disturbed(const work& w, const std::vector<std::string>& unable,
+                                          std::vector<plan>& plans, std::vector<taken>& all) {
+  std::uint64_t again = 0;
+  const auto is_disturbed = [&](std::uint64_t round) {
+    return std::any_of(all.begin(), all.end(), [&](const taken& of) {
+      return round < of.rounds.size() && !disturbance(of.rounds[round], of.rounds).empty();
+    });
+  };
+  for (std::uint64_t round = 0; round < rounds && again < rounds && pairs_ == nullptr && !is_stuck();) {
+    if (!is_disturbed(round)) {
+      ++round;
+      continue;
+    }
+    ++again;
+    take_round(w, unable, round, plans, all);
+    if (is_stuck()) break;
+    const bool better = !is_disturbed(rounds);
+    for (taken& of : all) {
+      if (of.rounds.size() <= rounds) continue;
+      if (better) of.rounds[round] = std::move(of.rounds.back());
+      of.rounds.pop_back();
+    }
+  }
+  return again;
+}
+
+std::string initiator::changed_machine(const std::optional<double>& before, const std::optional<double>& after) {
+  if (!before || !after || std::max(*before, *after) < other_machine * std::min(*before, *after)) return "";
+  return fmt::format("a cache line went from core to core in {:.0f} ns before it, and in {:.0f} ns behind it", *before,
+                     *after);
+}
+
 void initiator::measure(const item& i, const std::vector<std::string>& unable, std::vector<row>& rows) {
   std::vector<taken> all(lanes_.size());
   std::vector<plan> plans(lanes_.size());
-  for (std::uint64_t round = 0; round < rounds; ++round) {
-    for (std::size_t l = 0; l < lanes_.size(); ++l) {
-      meet();
-      if (!unable[l].empty() || stuck_[l]) continue;
-      taken& of = all[l];
-      const std::array<std::uint64_t, 2> cpu{own_cpu_ns(), other_.cpu_ns()};
-      const std::uint64_t begin = arch::now_ns();
-      wake(i.todo, l);
-      stuck_[l] = !measure_round(*lanes_[l], i.todo, round, plans[l], of.samples);
-      release(i.todo, l, of);
-      of.ns += arch::now_ns() - begin;
-      of.cpu_ns[0] += own_cpu_ns() - cpu[0];
-      of.cpu_ns[1] += other_.cpu_ns() - cpu[1];
-    }
-  }
+  const std::optional<double> line_before = other_cpu_ < 0 ? std::nullopt : line_ns(other_cpu_);
+  for (std::uint64_t round = 0; round < rounds; ++round) take_round(i.todo, unable, round, plans, all);
+  const std::uint64_t repeated = repeat_disturbed(i.todo, unable, plans, all);
+  const std::string changed =
+      changed_machine(line_before, other_cpu_ < 0 || is_stuck() ? std::nullopt : line_ns(other_cpu_));
   for (std::size_t l = 0; l < lanes_.size(); ++l) {
     if (!unable[l].empty()) continue;
     if (stuck_[l]) {
       rows[l].note = a_.responder_idle ? "the target must poll" : "an operation was not completed in 60 s";
       continue;
     }
-    fill(rows[l], plans[l], all[l]);
-    const auto tells = [&](const row& r) {
-      return r.ns && clock_ns_ < clock_share * r.ns->median * static_cast<double>(r.operations_per_sample);
+    row& r = rows[l];
+    r.repeated = repeated;
+    r.disturbance = changed;
+    fill(r, plans[l], all[l]);
+    const auto tells = [&](const row& told) {
+      return told.ns && clock_ns_ < clock_share * told.ns->median * static_cast<double>(told.operations_per_sample);
     };
-    if (l > 0 && tells(rows[0]) && tells(rows[l])) rows[l].ratio = rows[0].ns->median / rows[l].ns->median;
+    if (l == 0 || !tells(rows[0]) || !tells(r)) continue;
+    r.ratio = rows[0].ns->median / r.ns->median;
+    std::vector<double> ratios = all[0].medians();
+    const std::vector<double> below = all[l].medians();
+    if (ratios.size() != below.size()) continue;
+    for (std::size_t k = 0; k < ratios.size(); ++k) ratios[k] /= below[k];
+    r.ratio_within = interval_of(ratios);
   }
 }
 
 void initiator::fill(row& r, const plan& p, const taken& of) const {
-  r.ns = summarize(of.samples);
-  r.iterations = of.samples.size() * p.a_sample;
+  std::vector<double> samples;
+  std::uint64_t ns = 0;
+  std::array<std::uint64_t, 2> cpu_ns{};
+  for (const round_taken& round : of.rounds) {
+    samples.insert(samples.end(), round.samples.begin(), round.samples.end());
+    ns += round.ns;
+    for (std::size_t rank = 0; rank < 2; ++rank) cpu_ns[rank] += round.of[rank].cpu_ns;
+    const std::string why = disturbance(round, of.rounds);
+    if (why.empty()) continue;
+    if (r.disturbed++ == 0) r.disturbance = why;
+  }
+  r.ns = summarize(samples);
+  r.median_within = interval_of(of.medians());
+  r.rounds = of.rounds.size();
+  r.iterations = samples.size() * p.a_sample;
   r.operations_per_sample = p.a_sample;
   r.clock_ns = clock_ns_;
   if (of.back.ns != 0) {
     r.all_per_second =
         1e9 / r.ns->mean + static_cast<double>(of.back.operations) * 1e9 / static_cast<double>(of.back.ns);
   }
-  if (of.ns != 0) {
-    const auto share = [&](std::uint64_t cpu_ns) { return static_cast<double>(cpu_ns) / static_cast<double>(of.ns); };
-    r.cpu = {share(of.cpu_ns[0]), share(of.cpu_ns[1])};
-  }
+  const auto share = [&](std::uint64_t cpu) { return static_cast<double>(cpu) / static_cast<double>(ns); };
+  r.cpu = {share(cpu_ns[0]), share(cpu_ns[1])};
 }
 
 // The first round also makes the plan. False: an operation took longer than the limit.
-bool initiator::measure_round(lane& l, const work& w, std::uint64_t round, plan& p, std::vector<double>& samples) {
+bool initiator::measure_round(lane& l, const work& w, std::uint64_t round, plan& p, round_taken& in) {
+  std::vector<double>& samples = in.samples;
   double ns = 0;
-  if (round == 0) {
+  // Touched, so that no sample has the kernel's time for it.
+  samples.assign(a_.iterations != 0 ? std::min(a_.iterations, most_samples) : most_samples, 0);
+  samples.clear();
+  if (p.samples == 0) {
     if (!make_plan(l, w, p)) return false;
-    samples.reserve(most_samples);
   } else if (!timed(l, w, std::clamp<std::uint64_t>(a_.warmup / 4, 1, p.a_sample), ns)) {
     return false;
   }
   // Both directions of a ping-pong are alike.
   const double directions = w.what == step::ping_pong || w.what == step::notify ? 2 : 1;
+  double spent_ns = 0;
   const auto take = [&] {
     if (!timed(l, w, p.a_sample, ns)) return false;
     samples.push_back(ns / static_cast<double>(p.a_sample) / directions);
+    spent_ns += ns;
     return true;
   };
-  if (a_.iterations != 0) {
-    const std::uint64_t end = p.samples * (round + 1) / rounds;
-    while (samples.size() < end) {
-      if (!take()) return false;
-    }
-    return true;
-  }
   const double round_ns = a_.duration_s > 0 ? a_.duration_s * 1e9 / rounds : default_round_ns;
-  const std::uint64_t most = a_.duration_s > 0 ? ~std::uint64_t{0} : most_samples;
-  double spent_ns = 0;
-  for (std::uint64_t n = 0; n < least_samples || (spent_ns < round_ns && n < most); ++n) {
+  const std::uint64_t most = a_.iterations != 0  ? p.samples * (round + 1) / rounds - p.samples * round / rounds
+                             : a_.duration_s > 0 ? ~std::uint64_t{0}
+                                                 : most_samples;
+  const auto wants = [&](std::uint64_t n) {
+    return a_.iterations != 0 ? n < most : n < least_samples || (spent_ns < round_ns && n < most);
+  };
+  while (wants(samples.size())) {
     if (!take()) return false;
-    spent_ns += ns;
+  }
+  if (!samples.empty()) {
+    const double of_a_sample = static_cast<double>(p.a_sample) * directions;
+    in.longest_ns = static_cast<std::uint64_t>(*std::max_element(samples.begin(), samples.end()) * of_a_sample);
+    in.usual_ns = static_cast<std::uint64_t>(tobi_tools::median(samples) * of_a_sample);
   }
   return true;
 }
@@ -343,8 +441,8 @@ void note_idle(const transports::capabilities& c, const work& w) {
 
 // False when a lane is stuck.
 bool run_rank0(const arguments& a, controller& others, const transports::transport& fabric,
-               const std::vector<lane*>& lanes, const std::string& raw_why_not, pair* pairs) {
-  initiator first(a, others, lanes, pairs);
+               const std::vector<lane*>& lanes, const std::string& raw_why_not, pair* pairs, int other_cpu) {
+  initiator first(a, others, lanes, pairs, other_cpu);
   bool told = false;
   for (const std::uint64_t bytes : a.sizes) {
     for (const item& i : items_of(a, bytes)) {
@@ -393,6 +491,7 @@ void run_rank1(listener& orders, const std::vector<lane*>& lanes, pair* pairs) {
     } else {
       l.respond(now.todo, orders.stop());
     }
+    done.core_ns = core_ns();
     orders.say_stopped(done);
   }
 }
@@ -453,7 +552,7 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
                const arguments& a, pair* pairs) {
   const std::string& name = a.transports.front();
   const layout where(*std::max_element(a.sizes.begin(), a.sizes.end()));
-  const std::string places = bind(job, settings, pairs);
+  const places where_bound = bind(job, settings, pairs);
   const int own_file = memory_file(where.total);
   const int theirs_file = peer_file(job, own_file);
   void* const memory = shared(where.total, own_file);
@@ -479,15 +578,16 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
   bool alive = true;
   if (job.rank() == 0) {
     controller others(job);
-    emit_note(fmt::format("{}: {}{}; reading the clock takes {:.1f} ns of a sample", name, places,
+    emit_note(fmt::format("{}: {}{}; reading the clock takes {:.1f} ns of a sample", name, where_bound.text,
                           through->describe().empty() ? "" : "; " + through->describe(), clock_cost_ns()));
     if (raw != nullptr) emit_note(fmt::format("{} raw: {}", name, raw->describe()));
-    alive = run_rank0(a, others, *fabric, lanes, raw_why_not, pairs);
+    alive = run_rank0(a, others, *fabric, lanes, raw_why_not, pairs, where_bound.other_cpu);
     others.quit();
   } else {
     listener orders(job);
     if (job.rank() == 1) {
-      if (tobi::bootstrap::tcp::listens()) emit_note(fmt::format("{}: {}. Rank 0 prints the rest.", name, places));
+      if (tobi::bootstrap::tcp::listens())
+        emit_note(fmt::format("{}: {}. Rank 0 prints the rest.", name, where_bound.text));
       run_rank1(orders, lanes, pairs);
     } else {
       run_server(s, orders, *fabric, job.rank() == job.size() - 1);

@@ -55,10 +55,15 @@ row pair::sum() {
     if (!from_line({reinterpret_cast<const char*>(said.data()), said.size()}, one) || !one.ns) return one;
     if (p == 0) {
       all = one;
+      all.median_within.reset();  // a median of medians has none
       all.iterations = 0;
       all.ns->samples = 0;
       all.ns->mean = 0;
       all.cpu = {0, 0};
+    }
+    if (all.disturbance.empty() && !one.disturbance.empty()) {
+      all.disturbed = one.disturbed;
+      all.disturbance = one.disturbance;
     }
     medians.push_back(one.ns->median);
     variances.push_back(one.ns->deviation * one.ns->deviation);

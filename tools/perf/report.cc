@@ -48,6 +48,19 @@ std::string scaled(double a_second, double step, std::array<const char*, 4> unit
   return fmt::format("{:.2f} {}", a_second, units[u]);
 }
 
+// Half of the interval of the median, of which it is a part.
+std::string sureness(const row& r) {
+  if (!r.median_within || r.ns->median <= 0) return "-";
+  const double percent = ((*r.median_within)[1] - (*r.median_within)[0]) / 2 / r.ns->median * 100;
+  return fmt::format("{:.{}f}", percent, percent < 9.95 ? 1 : 0);
+}
+
+std::string disturbed_text(const row& r) {
+  const std::string rounds =
+      r.disturbed == 0 ? "" : fmt::format(": {} of {} rounds, after {} more", r.disturbed, r.rounds, r.repeated);
+  return fmt::format("The row above is disturbed{}; {}.", rounds, r.disturbance);
+}
+
 }  // namespace
 
 void print_heading(const arguments& a) {
@@ -65,9 +78,9 @@ void print_heading(const arguments& a) {
   if (a.pairs > 1) {
     fmt::print("{} pairs at once. Bandwidth and rate are of all; the median is that of the pairs' medians.\n", a.pairs);
   }
-  fmt::print("{:<17}{:<10}{:>6} {:>4}{:>9}{:>6}{:>9}{:>9}{:>9}{:>10}{:>9}{:>9}{:>9}{:>13}{:>11}{:>11}{}\n", "op",
-             "transport", "size", "raw", "samples", "each", "min us", "median", "mean", "max", "dev", "p99", "p99.9",
-             "bandwidth", "rate /s", "cpu %", a.raw ? "  ratio tobi/raw" : "");
+  fmt::print("{:<17}{:<10}{:>6} {:>4}{:>9}{:>6}{:>9}{:>9}{:>6}{:>9}{:>10}{:>9}{:>9}{:>9}{:>13}{:>11}{:>11}{}\n", "op",
+             "transport", "size", "raw", "samples", "each", "min us", "median", "+-%", "mean", "max", "dev", "p99",
+             "p99.9", "bandwidth", "rate /s", "cpu %", a.raw ? "  ratio tobi/raw" : "");
   std::fflush(stdout);
 }
 
@@ -96,18 +109,20 @@ void print_row(const arguments& a, const row& r) {
     const auto us = [](double ns) { return number(ns / 1000); };
     const auto known = [&](std::optional<double> ns) { return ns ? us(*ns) : std::string("-"); };
     fmt::print(
-        "{:>9}{:>6}{:>9}{:>9}{:>9}{:>10}{:>9}{:>9}{:>9}{:>13}{:>11}{:>11}", r.ns->samples, r.operations_per_sample,
-        us(r.ns->min), us(r.ns->median), us(r.ns->mean), us(r.ns->max), us(r.ns->deviation),
+        "{:>9}{:>6}{:>9}{:>9}{:>6}{:>9}{:>10}{:>9}{:>9}{:>9}{:>13}{:>11}{:>11}", r.ns->samples, r.operations_per_sample,
+        us(r.ns->min), us(r.ns->median), sureness(r), us(r.ns->mean), us(r.ns->max), us(r.ns->deviation),
         known(r.percentile_ns(0.99)), known(r.percentile_ns(0.999)),
         r.size ? scaled(static_cast<double>(*r.size) * r.per_second(), 1000, {"B/s", "kB/s", "MB/s", "GB/s"}) : "-",
         scaled(r.per_second(), 1000, {"", "k", "M", "G"}),
         r.cpu ? fmt::format("{:.0f}, {:.0f}", 100 * (*r.cpu)[0], 100 * (*r.cpu)[1]) : "-");
     if (r.ratio) {
       fmt::print("{:>16.3f}", *r.ratio);
+      if (r.ratio_within) fmt::print(" ({:.3f} to {:.3f})", (*r.ratio_within)[0], (*r.ratio_within)[1]);
     } else if (r.raw) {
       fmt::print("{:>16}", "-");
     }
     fmt::print("\n");
+    if (!r.disturbance.empty()) print_note(a, disturbed_text(r));
   } else {
     fmt::print("  not measured: {}\n", r.note);
   }

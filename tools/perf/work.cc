@@ -12,6 +12,9 @@ using json = nlohmann::ordered_json;
 json to_json(const row& r) {
   const auto us = [&](double summary::*what) { return r.ns ? json((*r.ns).*what / 1000) : json(); };
   const auto scaled = [](const std::optional<double>& value, double by) { return value ? json(*value * by) : json(); };
+  const auto within = [](const std::optional<interval>& i, double by) {
+    return i ? json({(*i)[0] * by, (*i)[1] * by}) : json();
+  };
   const double per_second = r.per_second();
   const bool timed = per_second > 0;
   json all{{"op", r.op},
@@ -24,6 +27,7 @@ json to_json(const row& r) {
            {"operations_per_sample", r.operations_per_sample},
            {"min_us", us(&summary::min)},
            {"median_us", us(&summary::median)},
+           {"median_within_us", within(r.median_within, 1e-3)},
            {"mean_us", us(&summary::mean)},
            {"max_us", us(&summary::max)},
            {"deviation_us", us(&summary::deviation)},
@@ -35,6 +39,11 @@ json to_json(const row& r) {
            {"peak_per_second", timed && !r.all_per_second && r.ns->min > 0 ? json(1e9 / r.ns->min) : json()},
            {"cpu", r.cpu ? json(*r.cpu) : json()},
            {"ratio", r.ratio ? json(*r.ratio) : json()},
+           {"ratio_within", within(r.ratio_within, 1)},
+           {"rounds", r.rounds},
+           {"rounds_repeated", r.repeated},
+           {"rounds_disturbed", r.disturbed},
+           {"disturbance", r.disturbance.empty() ? json() : json(r.disturbance)},
            {"not_measured", r.ns ? json() : json(r.note)}};
   if (r.round_trips) all["round_trips"] = *r.round_trips;
   return all;
@@ -50,6 +59,10 @@ std::string to_line(const row& r) {
   if (r.all_per_second) line["all"] = *r.all_per_second;
   if (r.pairs != 1) line["pairs"] = r.pairs;
   if (r.cpu) line["cpu"] = *r.cpu;
+  if (r.median_within) line["within"] = *r.median_within;
+  if (r.ratio_within) line["ratio within"] = *r.ratio_within;
+  if (r.rounds != 0) line["rounds"] = {r.rounds, r.repeated, r.disturbed};
+  if (!r.disturbance.empty()) line["disturbance"] = r.disturbance;
   if (r.ns) {
     const summary& s = *r.ns;
     line["ns"] = {s.min, s.median, s.mean, s.p99, s.p999, s.max, s.deviation};
@@ -75,6 +88,14 @@ bool from_line(const std::string& line, row& r) {
   if (j.contains("all")) r.all_per_second = j["all"].get<double>();
   r.pairs = j.value("pairs", 1);
   if (j.contains("cpu")) r.cpu = j["cpu"].get<std::array<double, 2>>();
+  if (j.contains("within")) r.median_within = j["within"].get<interval>();
+  if (j.contains("ratio within")) r.ratio_within = j["ratio within"].get<interval>();
+  if (j.contains("rounds")) {
+    r.rounds = j["rounds"][0];
+    r.repeated = j["rounds"][1];
+    r.disturbed = j["rounds"][2];
+  }
+  r.disturbance = j.value("disturbance", "");
   if (j.contains("ns")) {
     const json& ns = j["ns"];
     r.ns = summary{ns[0], ns[1], ns[2], ns[3], ns[4], ns[5], ns[6], j["samples"]};

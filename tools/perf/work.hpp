@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/perf/rounds.hpp"
 #include "tools/samples.hpp"
 
 namespace tobi_perf {
@@ -63,6 +64,13 @@ struct row {
   // Share of a core that ranks 0 and 1 took meanwhile, threads of the library included.
   std::optional<std::array<double, 2>> cpu = {};
   int pairs = 1;
+  // Of 95 of 100 measurements, by the rounds.
+  std::optional<interval> median_within = {};  // ns
+  std::optional<interval> ratio_within = {};
+  std::uint64_t rounds = 0;
+  std::uint64_t repeated = 0;    // because something else had the cores
+  std::uint64_t disturbed = 0;   // of ROUNDS, all the same
+  std::string disturbance = {};  // what it was, in one of them; or between the first and the last
 
   /// Work over time, of all that work at once; 0: not measured.
   [[nodiscard]] double per_second() const noexcept {

@@ -15,7 +15,7 @@ line() {
   [ "$4" = null ] && why='"[^"]*"'
   case $1 in steal.*) trips=",\"round_trips\":$n" ;; esac
   printf '^{"op":"%s","transport":"shm","size":%s,"raw":%s,"pairs":1,"iterations":[0-9]*,"samples":[0-9]*,"operations_per_sample":[0-9]*' "$1" "$2" "$3"
-  printf ',"%s":%s' min_us "$n" median_us "$n" median_within_us "$two" mean_us "$n" max_us "$n" deviation_us "$n" p99_us "$maybe" p999_us "$maybe" \
+  printf ',"%s":%s' first_us "$maybe" min_us "$n" median_us "$n" median_within_us "$two" mean_us "$n" max_us "$n" deviation_us "$n" p99_us "$maybe" p999_us "$maybe" \
     clock_us "$maybe" bytes_per_second "$rate" operations_per_second "$n" peak_per_second "$n" cpu "$two" ratio "$maybe" ratio_within "$two" \
     rounds '[0-9]*' rounds_repeated '[0-9]*' rounds_disturbed '[0-9]*' disturbance '\(null\|"[^"]*"\)' not_measured "$why"
   printf '%s}$' "$trips"
@@ -101,6 +101,23 @@ run "$perf" get -n 8 -w 1 --transport shm --raw --json
 clock_is_a_part='map(select(.op)) | (any(.[]; .clock_us >= 0.05 * .median_us * .operations_per_sample)) == (last.ratio == null)'
 all "no ratio where reading the clock is a part of it" '[ $status -eq 0 ]' 'jq -se "$clock_is_a_part and last.raw and last.clock_us > 0" "$out" >/dev/null'
 
+# --- sizes, windows, cores, samples ---
+run "$perf" get -s 8:64,1K:16K:x4,100:300:+100 -n 20 --json
+all "ranges of sizes" '[ $status -eq 0 ]' '[ "$(jq -r "select(.op) | .size" "$out" | tr "\n" " ")" = "8 16 32 64 1024 4096 16384 100 200 300 " ]'
+run "$perf" rate -n 700 --window 1,7,64 --json
+all "windows of rate" '[ $status -eq 0 ]' '[ "$(jq -r "select(.op) | .operations_per_sample, .iterations" "$out" | tr "\n" " ")" = "1 700 7 700 64 640 " ]'
+run "$perf" bw -n 64 --window 4 --bidirectional --raw
+all "of bw, both ways and raw" '[ $status -eq 0 ]' '[ "$(grep -c "^bw-[gp][eu]t-both .* 16  *4 " "$out")" -eq 4 ]'
+cpus=$(taskset -pc $$ | sed 's/.*: //' | tr ',-' '\n\n' | tail -n 1)
+run "$perf" get -n 20 --cpus "$cpus"
+all "one core for both, if it must be" '[ $status -eq 0 ]' '[ "$(grep -o "cpu $cpus\b" "$out" | wc -l)" -eq 2 ]'
+run "$perf" get -n 20 --cpus 4095
+all "a core that there is not" '[ $status -ne 0 ]' 'complains "^tobi.*--cpus: "'
+run "$perf" put -n 300 --histogram --samples "$folder/samples.csv" --json
+all "each sample is a line, and part of a histogram" '[ $status -eq 0 ]' 'grep -q "^op,transport,bytes,raw,each,round,ns$" "$folder/samples.csv"' \
+  '[ "$(jq -s "map(.samples // 0) | add" "$out")" -eq "$(tail -n +2 "$folder/samples.csv" | grep -c "^put\(-oneway\)\{0,1\},shm,8,false,[0-9]*,[0-9]*,[0-9.]*$")" ]' \
+  '[ "$(jq -r "select(.kind == \"note\") | .text" "$out" | grep " us .*%.*#$" | awk "{ n += \$5 } END { print n }")" -eq "$(jq -s "map(.samples // 0) | add" "$out")" ]'
+
 # --- how sure a row is ---
 run "$perf" put -n 4000 --transport shm --raw --json
 # A round has a tenth of the operations, so the median of all is not that of the rounds' medians.
@@ -172,6 +189,18 @@ refuses() {  # words of the sentence, arguments
 }
 refuses "name an operation"
 refuses "fly is not one of" fly
+refuses "64:8 is not a range" get -s 64:8
+refuses "8:64:x1 is not a range" get -s 8:64:x1
+refuses "8:64:y2 is not a range" get -s 8:64:y2
+refuses "1:1G:+1 is not a range" get -s 1:1G:+1
+refuses "window means nothing for get" get --window 4
+refuses "0 is not a number from 1" rate --window 0
+refuses "4x is not a number" rate --window 4x
+refuses "x is not a number from 0" get --cpus x
+refuses "samples means nothing for steal" steal --samples x
+refuses "histogram means nothing for barrier" barrier --histogram
+refuses "each pair has its own" get --pairs 2 --histogram
+refuses "cannot be written" get --samples /nowhere/x
 refuses "extra" get extra
 for s in 0 -1 8x 2G '' 8,,9 , ; do refuses "--size" get --size "$s"; done
 for op in amo-faa amo-cas rate steal barrier; do refuses "--size means nothing for $op" $op --size 8; done

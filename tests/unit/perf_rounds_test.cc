@@ -90,6 +90,13 @@ TEST(disturbance, a_process_that_was_stopped) {
   EXPECT_EQ(said_of(r), "");
 }
 
+TEST(disturbance, a_line_that_moves_at_another_speed) {
+  EXPECT_EQ(changed_between(60, 100),
+            "a cache line went from core to core in 60 ns before it, and in 100 ns behind it");
+  EXPECT_EQ(changed_between(80, 60), "");
+  EXPECT_EQ(changed_between(std::nullopt, 60), "");
+}
+
 TEST(facts, grow) {
   const process_facts before = own_facts();
   double spent = 0;

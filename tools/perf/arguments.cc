@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -21,6 +22,9 @@ namespace {
 
 constexpr std::uint64_t largest_size = std::uint64_t{1} << 30;
 constexpr std::uint64_t largest_of_all = std::uint64_t{8} << 20;  // as the tools of perftest
+
+constexpr std::uint64_t most_sizes = 1024;
+constexpr std::uint64_t largest_window = 1u << 20;
 
 struct operation {
   std::string_view name;
@@ -57,6 +61,26 @@ std::vector<std::string> parts(const std::string& option, const std::string& lis
   return found;
 }
 
+// The sizes of a range such as 1:1M, 1:1M:x4 or 64:256:+64.
+bool add_range(arguments& a, const std::string& text) {
+  const std::vector<std::string_view> ends = tobi::base::split(text, ':');
+  if (ends.size() < 2 || ends.size() > 3) return false;
+  const auto size = [](std::string_view from, std::uint64_t& bytes) {
+    return tobi::base::parse_size(std::string(from), bytes) && bytes != 0 && bytes <= largest_size;
+  };
+  std::uint64_t first = 0, last = 0, step = 2;
+  if (!size(ends[0], first) || !size(ends[1], last) || first > last) return false;
+  bool adds = false;
+  if (ends.size() == 3) {
+    if (ends[2].empty() || (ends[2][0] != 'x' && ends[2][0] != '+') || !size(ends[2].substr(1), step)) return false;
+    adds = ends[2][0] == '+';
+    if (!adds && step == 1) return false;
+  }
+  if (adds && (last - first) / step >= most_sizes) return false;
+  for (; first <= last; first = adds ? first + step : first * step) a.sizes.push_back(first);
+  return true;
+}
+
 void take_sizes(arguments& a, const operation& o, const std::string& list) {
   if (list == "all" && o.sized) {
     for (std::uint64_t bytes = 1; bytes <= largest_of_all; bytes *= 2) a.sizes.push_back(bytes);
@@ -71,6 +95,10 @@ void take_sizes(arguments& a, const operation& o, const std::string& list) {
   }
   for (const std::string& text : parts("--size", list)) {
     std::uint64_t bytes = 0;
+    if (text.find(':') != std::string::npos) {
+      if (!add_range(a, text)) refuse("--size: " + text + " is not a range such as 1:1M, 1:1M:x4 or 64:1K:+64");
+      continue;
+    }
     if (!tobi::base::parse_size(text, bytes) || bytes == 0 || bytes > largest_size) {
       refuse("--size: " + text + " is not a size from 1 to 1G, such as 64K");
     }
@@ -99,7 +127,33 @@ void take_transports(arguments& a, std::string list) {
   }
 }
 
+// The numbers of LIST, from LEAST to MOST.
+std::vector<std::uint64_t> take_numbers(const std::string& option, const std::string& list, std::uint64_t least,
+                                        std::uint64_t most) {
+  std::vector<std::uint64_t> all;
+  for (const std::string& text : parts(option, list)) {
+    std::uint64_t n = 0;
+    const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (wrong != std::errc() || end != text.data() + text.size() || n < least || n > most) {
+      refuse(option + ": " + text + " is not a number from " + std::to_string(least) + " to " + std::to_string(most));
+    }
+    all.push_back(n);
+  }
+  return all;
+}
+
 void check_together(const arguments& a) {
+  if (a.windows != std::vector<std::uint64_t>{0} && a.op != "bw" && a.op != "rate") {
+    refuse("--window means nothing for " + a.op + ": it is for bw and rate");
+  }
+  if (uses_runtime(a.op)) {
+    if (!a.cpus.empty()) refuse("--cpus means nothing for " + a.op + ": its workers are bound by TOBI_PIN");
+    if (!a.samples.empty()) refuse("--samples means nothing for " + a.op);
+    if (a.histogram) refuse("--histogram means nothing for " + a.op);
+  }
+  if (a.pairs > 1 && (a.histogram || !a.samples.empty())) {
+    refuse("--pairs has no --samples and no --histogram: each pair has its own");
+  }
   if (a.both_ways && a.op != "bw" && a.op != "rate") {
     refuse("--bidirectional means nothing for " + a.op + ": it is for bw and rate");
   }
@@ -130,8 +184,8 @@ void check_launched(const arguments& a) {
 }  // namespace
 
 std::string to_text(const arguments& a) {
-  return nlohmann::json{a.op,  a.sizes,      a.transports.front(), a.iterations, a.warmup, a.responder_idle,
-                        a.raw, a.duration_s, a.both_ways,          a.pairs}
+  return nlohmann::json{a.op,  a.sizes,      a.transports.front(), a.iterations, a.warmup,  a.responder_idle,
+                        a.raw, a.duration_s, a.both_ways,          a.pairs,      a.windows, a.cpus}
       .dump();
 }
 void from_text(const std::string& text, arguments& a) {
@@ -146,6 +200,8 @@ void from_text(const std::string& text, arguments& a) {
   a.duration_s = j[7];
   a.both_ways = j[8];
   a.pairs = j[9];
+  a.windows = j[10].get<std::vector<std::uint64_t>>();
+  a.cpus = j[11].get<std::vector<int>>();
 }
 
 void refuse(const std::string& why) { tobi_tools::refuse("tobi-perf", why); }
@@ -160,7 +216,8 @@ arguments parse(int argc, char** argv) {
                "tobi-perf");
   app.add_option("operation", a.op, "one of " + operation_names());
   app.add_option("-s,--size", sizes,
-                 "bytes of an operation, or several with commas: 8,64,64K, or all: 1 to 8M (default: 8; bw: 64K)");
+                 "bytes of an operation, or several with commas: 8,64,64K, ranges: 1:1M, 1:1M:x4, 64:1K:+64, or all: "
+                 "1 to 8M (default: 8; bw: 64K)");
   app.add_option("-n,--iters", a.iterations, "operations of a row (default: what some tenths of a second allow)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));
   auto* const iterations = app.get_option("--iters");
@@ -172,6 +229,10 @@ arguments parse(int argc, char** argv) {
   app.add_option("--transport", transports, "which, or several with commas (default: TOBI_TRANSPORT, or shm)");
   app.add_option("--workers", a.workers, "barrier: how many take part (default: TOBI_WORKERS, or one per core)")
       ->check(CLI::Range(1, 65535));
+  std::string windows;
+  std::string cpus;
+  app.add_option("--window", windows, "bw and rate: operations posted at once, or several with commas: 1,8,64");
+  app.add_option("--cpus", cpus, "the cores of a machine's ranks, in turn: 0,2 (default: its first ones)");
   app.add_flag("--responder-idle", a.responder_idle, "the target sleeps, in place of polling the transport");
   app.add_option("--pairs", a.pairs, "pairs of processes that measure at once")
       ->check(CLI::Range(1, 1024))
@@ -179,6 +240,8 @@ arguments parse(int argc, char** argv) {
   app.add_flag("--bidirectional", a.both_ways, "bw and rate: the target does the same to the initiator meanwhile");
   app.add_flag("--raw", a.raw, "also the shortest loop of the library's own calls, in turn, and the ratio");
   app.add_flag("--json", a.json, "one JSON object per row, behind one that says where and how they were measured");
+  app.add_flag("--histogram", a.histogram, "how many samples of a row took how long, behind it");
+  app.add_option("--samples", a.samples, "write each sample to this file, as CSV");
   app.add_option("--plot", a.plot, "write median latency against size to this file, as SVG");
   tobi_tools::meeting meeting;
   tobi_tools::add_meeting(app, meeting);
@@ -196,6 +259,13 @@ arguments parse(int argc, char** argv) {
   given_empty("--size", sizes);
   given_empty("--transport", transports);
   given_empty("--plot", a.plot);
+  given_empty("--samples", a.samples);
+  given_empty("--window", windows);
+  given_empty("--cpus", cpus);
+  if (!windows.empty()) a.windows = take_numbers("--window", windows, 1, largest_window);
+  if (!cpus.empty()) {
+    for (const std::uint64_t cpu : take_numbers("--cpus", cpus, 0, 65535)) a.cpus.push_back(static_cast<int>(cpu));
+  }
   take_sizes(a, *o, sizes);
   take_transports(a, transports);
   check_together(a);

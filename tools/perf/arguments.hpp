@@ -12,7 +12,9 @@ struct arguments {
   std::string op;
   std::vector<std::uint64_t> sizes;
   std::vector<std::string> transports;
-  std::uint64_t iterations = 0;  // 0: as many as take some tenths of a second
+  std::vector<std::uint64_t> windows = {0};  // bw and rate: operations posted at once; 0: as the size says
+  std::vector<int> cpus;                     // of the ranks of a machine, in turn; none: its cores
+  std::uint64_t iterations = 0;              // 0: as many as take some tenths of a second
   std::uint64_t warmup = 100;
   int workers = 0;  // barrier; 0: the runtime decides
   int pairs = 1;    // of processes, which measure at once
@@ -22,9 +24,11 @@ struct arguments {
   bool json = false;
   std::string provenance;  // the first line of --json
   std::string plot;        // the file, or ""
-  double duration_s = 0;   // of a row; 0: some tenths of a second
-  bool meets = false;      // --listen or --connect
-  bool child = false;      // this process measures one transport and prints rows for the one that started it
+  std::string samples;     // the file, or ""
+  bool histogram = false;
+  double duration_s = 0;  // of a row; 0: some tenths of a second
+  bool meets = false;     // --listen or --connect
+  bool child = false;     // this process measures one transport and prints rows for the one that started it
 };
 
 /// What rank 0 gives to the others.

@@ -32,6 +32,13 @@ std::string mpi_launcher(const arguments& a) {
                      a.workers == 0 ? 2 : a.workers);
 }
 
+// For the shell.
+std::string quoted(const std::string& text) {
+  std::string all = "'";
+  for (const char c : text) all += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return all + "'";
+}
+
 std::string command(const arguments& a, const std::string& transport, const std::string& deque) {
   std::string c = fmt::format("exec env TOBI_TRANSPORT={} {}{}/proc/{}/exe --child {} --transport {} --warmup {}",
                               transport, deque.empty() ? "" : "TOBI_DEQUE=" + deque + " ",
@@ -43,6 +50,10 @@ std::string command(const arguments& a, const std::string& transport, const std:
   if (a.pairs != 1) c += fmt::format(" --pairs {}", a.pairs);
   if (a.both_ways) c += " --bidirectional";
   if (a.raw) c += " --raw";
+  if (a.windows != std::vector<std::uint64_t>{0}) c += fmt::format(" --window {}", fmt::join(a.windows, ","));
+  if (!a.cpus.empty()) c += fmt::format(" --cpus {}", fmt::join(a.cpus, ","));
+  if (a.histogram) c += " --histogram";
+  if (!a.samples.empty()) c += " --samples " + quoted(a.samples);
   // Only what differs from the default is named: some operations take no size.
   const std::string sizes = fmt::format("{}", fmt::join(a.sizes, ","));
   const bool sized = a.op != "rate" && !a.op.starts_with("amo-") && !uses_runtime(a.op);
@@ -81,8 +92,17 @@ int gather(const arguments& a, const std::string& transport, const std::string& 
   return status;
 }
 
+// The processes that measure add to it.
+void begin_samples(const arguments& a) {
+  if (a.samples.empty()) return;
+  if (!(std::ofstream(a.samples) << "op,transport,bytes,raw,each,round,ns\n")) {
+    refuse("--samples: " + a.samples + " cannot be written");
+  }
+}
+
 int run(const arguments& a) {
   if (!a.plot.empty() && !std::ofstream(a.plot)) refuse("--plot: " + a.plot + " cannot be written");
+  begin_samples(a);
   print_heading(a);
   std::vector<row> rows;
   int worst = 0;
@@ -125,6 +145,7 @@ int main(int argc, char** argv) {
   if (!tobi::bootstrap::launched()) return run(a);
   // This process is one of two, on hosts of their own: rank 0 prints.
   tobi::bootstrap::tcp::set_manner({"tobi-perf" + (uses_runtime(a.op) ? " " + a.op : ""), true});
+  begin_samples(a);
   emit_to(a, {print_row_under_heading, print_note_under_heading});
   const int status = measure(a);
   return status == 0 && !all_measured() ? 1 : status;

@@ -9,20 +9,17 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <optional>
 
 #include "arch/clock.hpp"
-#include "arch/cpu.hpp"
 #include "arch/topology.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/tcp/meeting.hpp"
 #include "libcore/base/log.hpp"
 #include "tools/perf/control.hpp"
+#include "tools/perf/initiator.hpp"
 #include "tools/perf/lane.hpp"
 #include "tools/perf/pairs.hpp"
 #include "transports/registry.hpp"
@@ -38,31 +35,6 @@ namespace transports = tobi::transports;
 
 constexpr std::uint64_t idle_limit_ns = 5'000'000'000;  // an operation on a target that sleeps
 constexpr std::uint64_t limit_ns = 60'000'000'000;      // and on one that polls: then something is broken
-constexpr std::uint64_t rounds = 12;                    // in which a transport and its raw loop take turns
-// What a round takes where the user gives no number of operations.
-constexpr double default_round_ns = 3.5e7;
-// A transfer of a cache line that differs so much between the begin and the end of a row, in times.
-constexpr double other_machine = 1.5;
-constexpr std::uint64_t least_samples = 5;
-constexpr std::uint64_t most_samples = 50'000;
-// Operations of a sample, where single ones are shorter than this: then reading the clock is a hundredth of it.
-constexpr double shortest_sample_ns = 2000;
-constexpr std::uint64_t most_of_a_sample = 8192;
-constexpr std::uint64_t fewest_samples = 4;  // of a number of operations that the user gives
-// A ratio is not told where reading the clock is more of a sample than this.
-constexpr double clock_share = 0.05;
-
-// What two readings of the clock, one behind the other, are apart: the mean of the middle half, since a clock may have
-// steps of 10 ns, and others may have the core for much longer.
-double clock_cost_ns() {
-  std::vector<double> all(1001);
-  for (double& one : all) {
-    const std::uint64_t begin = arch::cycles();
-    one = arch::cycles_to_ns(arch::cycles() - begin);
-  }
-  std::sort(all.begin(), all.end());
-  return tobi_tools::mean({all.begin() + 250, all.end() - 250});
-}
 
 // The other rank's memory, opened here, where both are on one machine; -1 else.
 int peer_file(tobi::bootstrap::bootstrap& job, int own) {
@@ -106,7 +78,8 @@ struct places {
 };
 
 // Binds this rank to a core of its machine, and says where both are.
-places bind(tobi::bootstrap::bootstrap& job, const base::settings& s, const pair* pairs) {
+places bind_rank(tobi::bootstrap::bootstrap& job, const base::settings& s, const std::vector<int>& chosen,
+                 const pair* pairs) {
   const auto& cores = arch::this_machine().cores;
   const int node = job.nodes()[job.rank()];
   const auto here = static_cast<std::size_t>(
@@ -114,11 +87,12 @@ places bind(tobi::bootstrap::bootstrap& job, const base::settings& s, const pair
                        : std::count(job.nodes().begin(), job.nodes().begin() + job.rank(), node));  // which of its node
   std::string place = "not bound to a core";
   int bound = -1;
-  if (s.pin != base::pin_policy::none && cores.size() >= 2) {
-    const int cpu = cores[here % cores.size()].os_cpu;
+  if (!chosen.empty() || (s.pin != base::pin_policy::none && cores.size() >= 2)) {
+    const int cpu = chosen.empty() ? cores[here % cores.size()].os_cpu : chosen[here % chosen.size()];
     const std::string why = arch::bind_to_cpu(cpu);
     place = why.empty() ? fmt::format("cpu {}", cpu) : place + " (" + why + ")";
     if (why.empty()) bound = cpu;
+    if (!chosen.empty() && !why.empty()) base::fatal("--cpus: " + why, base::exit_usage);
   }
   job.put("place", std::as_bytes(std::span(place.data(), place.size())));
   job.put("cpu", std::as_bytes(std::span(&bound, 1)));
@@ -136,13 +110,8 @@ places bind(tobi::bootstrap::bootstrap& job, const base::settings& s, const pair
   return all;
 }
 
-struct item {
-  std::string op;
-  work todo;
-};
-
-// The rows that an operation of the command line is made of.
-std::vector<item> items_of(const arguments& a, std::uint64_t bytes) {
+// The rows that an operation of the command line is made of, of one size and window.
+std::vector<item> items_of(const arguments& a, std::uint64_t bytes, std::uint64_t window) {
   const std::string& op = a.op;
   const char* const both = a.both_ways ? "-both" : "";
   if (op == "get") return {{"get", {step::get, bytes}}};
@@ -152,277 +121,22 @@ std::vector<item> items_of(const arguments& a, std::uint64_t bytes) {
   if (op == "amo-faa") return {{"amo-faa", {step::fetch_add, 8}}};
   if (op == "amo-cas") return {{"amo-cas", {step::compare_swap, 8}}};
   if (op == "chain") return {{"chain", {step::chain, bytes}}};
-  if (op == "rate") return {{fmt::format("rate{}", both), {step::put_window, 8, a.both_ways}}};
-  return {{fmt::format("bw-get{}", both), {step::get_window, bytes, a.both_ways}},
-          {fmt::format("bw-put{}", both), {step::put_window, bytes, a.both_ways}}};
+  if (op == "rate") return {{fmt::format("rate{}", both), {step::put_window, 8, a.both_ways, window}}};
+  return {{fmt::format("bw-get{}", both), {step::get_window, bytes, a.both_ways, window}},
+          {fmt::format("bw-put{}", both), {step::put_window, bytes, a.both_ways, window}}};
+}
+std::vector<item> items_of(const arguments& a) {
+  std::vector<item> all;
+  for (const std::uint64_t bytes : a.sizes) {
+    for (const std::uint64_t window : a.windows) {
+      const std::vector<item> next = items_of(a, bytes, window);
+      all.insert(all.end(), next.begin(), next.end());
+    }
+  }
+  return all;
 }
 
 // --- rank 0 -------------------------------------------------------------------------------------------
-
-class initiator {
- public:
-  /// PAIRS: null where there is one alone.
-  /// OTHER_CPU: the core of rank 1, where both are bound on this machine; else -1.
-  initiator(const arguments& a, controller& other, std::vector<lane*> lanes, pair* pairs, int other_cpu)
-      : a_(a), other_(other), lanes_(std::move(lanes)), stuck_(lanes_.size()), pairs_(pairs), other_cpu_(other_cpu) {}
-
-  // Measures on every lane that can.
-  void measure(const item& i, const std::vector<std::string>& unable, std::vector<row>& rows);
-
-  /// What all pairs have found, where OWN is of this one.
-  [[nodiscard]] row sum(const row& own) {
-    if (pairs_ == nullptr) return own;
-    meet(to_line(own));
-    return pairs_->sum();
-  }
-
-  [[nodiscard]] bool is_stuck() const { return std::find(stuck_.begin(), stuck_.end(), true) != stuck_.end(); }
-
- private:
-  struct plan {
-    std::uint64_t a_sample = 1;
-    std::uint64_t samples = 0;  // where the user gives a number of operations; 0: there is no plan yet
-  };
-  // Of a row.
-  struct taken {
-    std::vector<round_taken> rounds;
-    done_by_itself back;
-
-    [[nodiscard]] std::vector<double> medians() const {
-      std::vector<double> all;
-      for (const round_taken& r : rounds) {
-        if (!r.samples.empty()) all.push_back(tobi_tools::median(r.samples));
-      }
-      return all;
-    }
-  };
-  bool timed(lane& l, const work& w, std::uint64_t count, double& ns) {
-    const std::uint64_t begin = arch::cycles();
-    const bool done = l.initiate(w, count);
-    ns = arch::cycles_to_ns(arch::cycles() - begin);
-    return done;
-  }
-  void meet(const std::string& says = "") {
-    if (pairs_ == nullptr) return;
-    other_.meet();
-    pairs_->meet(says);
-  }
-  void wake(const work& w, std::size_t lane_index);
-  void release(const work& w, std::size_t lane_index, done_by_itself& back, round_taken& in);
-  void take_round(const work& w, const std::vector<std::string>& unable, std::uint64_t round, std::vector<plan>& plans,
-                  std::vector<taken>& all);
-  std::uint64_t repeat_disturbed(const work& w, const std::vector<std::string>& unable, std::vector<plan>& plans,
-                                 std::vector<taken>& all);
-  void fill(row& r, const plan& p, const taken& of) const;
-  [[nodiscard]] std::string changed_machine(const std::optional<double>& before, const std::optional<double>& after);
-  bool make_plan(lane& l, const work& w, plan& p);
-  bool measure_round(lane& l, const work& w, std::uint64_t round, plan& p, round_taken& in);
-
-  const arguments& a_;
-  controller& other_;
-  std::vector<lane*> lanes_;
-  std::vector<bool> stuck_;  // operations of the lane never ended: nothing more can be asked of it
-  pair* pairs_;
-  int other_cpu_;
-  double clock_ns_ = clock_cost_ns();
-};
-
-// A target that is to be idle is told nothing, and sleeps on.
-void initiator::wake(const work& w, std::size_t lane_index) {
-  lanes_[lane_index]->start(w);
-  if (!a_.responder_idle) other_.begin(w, static_cast<std::uint32_t>(lane_index));
-}
-
-void initiator::release(const work& w, std::size_t lane_index, done_by_itself& back, round_taken& in) {
-  if (a_.responder_idle) return;
-  const work only_serves{w.what, w.bytes};
-  const done_by_itself done = other_.stop([&](const stop_flag& stopped) {
-    if (w.both_ways) lanes_[lane_index]->respond(only_serves, stopped);
-  });
-  back.operations += done.operations;
-  back.ns += done.ns;
-  in.core_ns[1] = done.core_ns;
-}
-
-// How many operations a sample holds, so that reading the clock is no part of it, and how many samples there are.
-bool initiator::make_plan(lane& l, const work& w, plan& p) {
-  double ns = 0;
-  if (!timed(l, w, std::max<std::uint64_t>(a_.warmup, 1), ns)) return false;
-  if (is_window(w.what)) {
-    p.a_sample = window_of(w.bytes);
-  } else {
-    std::uint64_t tried = 1;
-    for (;; tried *= 4) {
-      if (!timed(l, w, tried, ns)) return false;
-      if (ns > 1e6 || tried >= 1u << 16) break;
-    }
-    // Other programs may have had the core meanwhile: the shortest of a few tries counts.
-    for (int again = 0; again < 4 && ns < 1e8; ++again) {
-      double next = 0;
-      if (!timed(l, w, tried, next)) return false;
-      ns = std::min(ns, next);
-    }
-    const double one = std::max(ns / static_cast<double>(tried), 0.1);
-    if (one < shortest_sample_ns / 2) {
-      p.a_sample = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(shortest_sample_ns / one), 2, most_of_a_sample);
-    }
-  }
-  p.samples = 1;
-  if (a_.iterations == 0) return true;
-  p.a_sample = std::clamp<std::uint64_t>(a_.iterations / fewest_samples, 1, p.a_sample);
-  p.samples = (a_.iterations + p.a_sample - 1) / p.a_sample;
-  p.a_sample = a_.iterations / p.samples;
-  return true;
-}
-
-// Adds a round to what each lane that can has taken.
-void initiator::take_round(const work& w, const std::vector<std::string>& unable, std::uint64_t round,
-                           std::vector<plan>& plans, std::vector<taken>& all) {
-  for (std::size_t l = 0; l < lanes_.size(); ++l) {
-    meet();
-    if (!unable[l].empty() || stuck_[l]) continue;
-    round_taken& in = all[l].rounds.emplace_back();
-    const std::array<process_facts, 2> before{own_facts(), other_.facts()};
-    const std::uint64_t begin = arch::now_ns();
-    wake(w, l);
-    stuck_[l] = !measure_round(*lanes_[l], w, round, plans[l], in);
-    in.core_ns[0] = core_ns();
-    release(w, l, all[l].back, in);
-    in.ns = arch::now_ns() - begin;
-    in.of = {own_facts() - before[0], other_.facts() - before[1]};
-  }
-}
-
-// Measures once more what was disturbed, in all lanes, since a ratio compares what was taken in turn. As many times as
-// there are rounds: a row takes twice the time at most. Returns how many times. Several pairs have no time of their
-// own.
-std::uint64_t initiator::repeat_disturbed(const work& w, const std::vector<std::string>& unable,
-                                          std::vector<plan>& plans, std::vector<taken>& all) {
-  std::uint64_t again = 0;
-  const auto is_disturbed = [&](std::uint64_t round) {
-    return std::any_of(all.begin(), all.end(), [&](const taken& of) {
-      return round < of.rounds.size() && !disturbance(of.rounds[round], of.rounds).empty();
-    });
-  };
-  for (std::uint64_t round = 0; round < rounds && again < rounds && pairs_ == nullptr && !is_stuck();) {
-    if (!is_disturbed(round)) {
-      ++round;
-      continue;
-    }
-    ++again;
-    take_round(w, unable, round, plans, all);
-    if (is_stuck()) break;
-    const bool better = !is_disturbed(rounds);
-    for (taken& of : all) {
-      if (of.rounds.size() <= rounds) continue;
-      if (better) of.rounds[round] = std::move(of.rounds.back());
-      of.rounds.pop_back();
-    }
-  }
-  return again;
-}
-
-std::string initiator::changed_machine(const std::optional<double>& before, const std::optional<double>& after) {
-  if (!before || !after || std::max(*before, *after) < other_machine * std::min(*before, *after)) return "";
-  return fmt::format("a cache line went from core to core in {:.0f} ns before it, and in {:.0f} ns behind it", *before,
-                     *after);
-}
-
-void initiator::measure(const item& i, const std::vector<std::string>& unable, std::vector<row>& rows) {
-  std::vector<taken> all(lanes_.size());
-  std::vector<plan> plans(lanes_.size());
-  const std::optional<double> line_before = other_cpu_ < 0 ? std::nullopt : line_ns(other_cpu_);
-  for (std::uint64_t round = 0; round < rounds; ++round) take_round(i.todo, unable, round, plans, all);
-  const std::uint64_t repeated = repeat_disturbed(i.todo, unable, plans, all);
-  const std::string changed =
-      changed_machine(line_before, other_cpu_ < 0 || is_stuck() ? std::nullopt : line_ns(other_cpu_));
-  for (std::size_t l = 0; l < lanes_.size(); ++l) {
-    if (!unable[l].empty()) continue;
-    if (stuck_[l]) {
-      rows[l].note = a_.responder_idle ? "the target must poll" : "an operation was not completed in 60 s";
-      continue;
-    }
-    row& r = rows[l];
-    r.repeated = repeated;
-    r.disturbance = changed;
-    fill(r, plans[l], all[l]);
-    const auto tells = [&](const row& told) {
-      return told.ns && clock_ns_ < clock_share * told.ns->median * static_cast<double>(told.operations_per_sample);
-    };
-    if (l == 0 || !tells(rows[0]) || !tells(r)) continue;
-    r.ratio = rows[0].ns->median / r.ns->median;
-    std::vector<double> ratios = all[0].medians();
-    const std::vector<double> below = all[l].medians();
-    if (ratios.size() != below.size()) continue;
-    for (std::size_t k = 0; k < ratios.size(); ++k) ratios[k] /= below[k];
-    r.ratio_within = interval_of(ratios);
-  }
-}
-
-void initiator::fill(row& r, const plan& p, const taken& of) const {
-  std::vector<double> samples;
-  std::uint64_t ns = 0;
-  std::array<std::uint64_t, 2> cpu_ns{};
-  for (const round_taken& round : of.rounds) {
-    samples.insert(samples.end(), round.samples.begin(), round.samples.end());
-    ns += round.ns;
-    for (std::size_t rank = 0; rank < 2; ++rank) cpu_ns[rank] += round.of[rank].cpu_ns;
-    const std::string why = disturbance(round, of.rounds);
-    if (why.empty()) continue;
-    if (r.disturbed++ == 0) r.disturbance = why;
-  }
-  r.ns = summarize(samples);
-  r.median_within = interval_of(of.medians());
-  r.rounds = of.rounds.size();
-  r.iterations = samples.size() * p.a_sample;
-  r.operations_per_sample = p.a_sample;
-  r.clock_ns = clock_ns_;
-  if (of.back.ns != 0) {
-    r.all_per_second =
-        1e9 / r.ns->mean + static_cast<double>(of.back.operations) * 1e9 / static_cast<double>(of.back.ns);
-  }
-  const auto share = [&](std::uint64_t cpu) { return static_cast<double>(cpu) / static_cast<double>(ns); };
-  r.cpu = {share(cpu_ns[0]), share(cpu_ns[1])};
-}
-
-// The first round also makes the plan. False: an operation took longer than the limit.
-bool initiator::measure_round(lane& l, const work& w, std::uint64_t round, plan& p, round_taken& in) {
-  std::vector<double>& samples = in.samples;
-  double ns = 0;
-  // Touched, so that no sample has the kernel's time for it.
-  samples.assign(a_.iterations != 0 ? std::min(a_.iterations, most_samples) : most_samples, 0);
-  samples.clear();
-  if (p.samples == 0) {
-    if (!make_plan(l, w, p)) return false;
-  } else if (!timed(l, w, std::clamp<std::uint64_t>(a_.warmup / 4, 1, p.a_sample), ns)) {
-    return false;
-  }
-  // Both directions of a ping-pong are alike.
-  const double directions = w.what == step::ping_pong || w.what == step::notify ? 2 : 1;
-  double spent_ns = 0;
-  const auto take = [&] {
-    if (!timed(l, w, p.a_sample, ns)) return false;
-    samples.push_back(ns / static_cast<double>(p.a_sample) / directions);
-    spent_ns += ns;
-    return true;
-  };
-  const double round_ns = a_.duration_s > 0 ? a_.duration_s * 1e9 / rounds : default_round_ns;
-  const std::uint64_t most = a_.iterations != 0  ? p.samples * (round + 1) / rounds - p.samples * round / rounds
-                             : a_.duration_s > 0 ? ~std::uint64_t{0}
-                                                 : most_samples;
-  const auto wants = [&](std::uint64_t n) {
-    return a_.iterations != 0 ? n < most : n < least_samples || (spent_ns < round_ns && n < most);
-  };
-  while (wants(samples.size())) {
-    if (!take()) return false;
-  }
-  if (!samples.empty()) {
-    const double of_a_sample = static_cast<double>(p.a_sample) * directions;
-    in.longest_ns = static_cast<std::uint64_t>(*std::max_element(samples.begin(), samples.end()) * of_a_sample);
-    in.usual_ns = static_cast<std::uint64_t>(tobi_tools::median(samples) * of_a_sample);
-  }
-  return true;
-}
 
 std::string why_unable(const arguments& a, const lane& l, const transports::transport& fabric, const work& w) {
   if (a.responder_idle && needs_answers(w.what)) return "the target of a ping-pong cannot be idle";
@@ -444,20 +158,21 @@ bool run_rank0(const arguments& a, controller& others, const transports::transpo
                const std::vector<lane*>& lanes, const std::string& raw_why_not, pair* pairs, int other_cpu) {
   initiator first(a, others, lanes, pairs, other_cpu);
   bool told = false;
-  for (const std::uint64_t bytes : a.sizes) {
-    for (const item& i : items_of(a, bytes)) {
-      std::vector<row> rows;
-      std::vector<std::string> unable;
-      for (std::size_t l = 0; l < lanes.size(); ++l) {
-        unable.push_back(why_unable(a, *lanes[l], fabric, i.todo));
-        rows.push_back({i.op, std::string(fabric.name()), i.todo.bytes, l > 0, 0, 1, {}, {}, unable.back()});
-      }
-      if (a.responder_idle && !std::exchange(told, true)) note_idle(fabric.caps(), i.todo);
-      first.measure(i, unable, rows);
-      for (const row& r : rows) emit(first.sum(r));
-      if (a.raw && lanes.size() == 1)
-        emit({i.op, std::string(fabric.name()), i.todo.bytes, true, 0, 1, {}, {}, raw_why_not});
+  for (const item& i : items_of(a)) {
+    std::vector<row> rows;
+    std::vector<std::string> unable;
+    for (std::size_t l = 0; l < lanes.size(); ++l) {
+      unable.push_back(why_unable(a, *lanes[l], fabric, i.todo));
+      rows.push_back({i.op, std::string(fabric.name()), i.todo.bytes, l > 0, 0, 1, {}, {}, unable.back()});
     }
+    if (a.responder_idle && !std::exchange(told, true)) note_idle(fabric.caps(), i.todo);
+    first.measure(i, unable, rows);
+    for (std::size_t l = 0; l < rows.size(); ++l) {
+      emit(first.sum(rows[l]));
+      if (rows[l].ns) first.show_samples(l, rows[l]);
+    }
+    if (a.raw && lanes.size() == 1)
+      emit({i.op, std::string(fabric.name()), i.todo.bytes, true, 0, 1, {}, {}, raw_why_not});
   }
   return !first.is_stuck();
 }
@@ -469,8 +184,8 @@ done_by_itself repeats(lane& l, const work& w, const stop_flag& stop) {
   done_by_itself done;
   const std::uint64_t begin = arch::now_ns();
   do {  // once at least, however late this rank gets a core
-    if (!l.initiate(w, window_of(w.bytes))) base::fatal("an operation was not completed in time.");
-    done.operations += window_of(w.bytes);
+    if (!l.initiate(w, window_of(w))) base::fatal("an operation was not completed in time.");
+    done.operations += window_of(w);
   } while (stop.load(std::memory_order_relaxed) == 0);
   done.ns = arch::now_ns() - begin;
   return done;
@@ -552,7 +267,7 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
                const arguments& a, pair* pairs) {
   const std::string& name = a.transports.front();
   const layout where(*std::max_element(a.sizes.begin(), a.sizes.end()));
-  const places where_bound = bind(job, settings, pairs);
+  const places where_bound = bind_rank(job, settings, a.cpus, pairs);
   const int own_file = memory_file(where.total);
   const int theirs_file = peer_file(job, own_file);
   void* const memory = shared(where.total, own_file);

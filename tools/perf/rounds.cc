@@ -29,6 +29,7 @@ namespace arch = tobi::arch;
 constexpr double confidence = 0.95;
 constexpr std::uint64_t per_switch_ns = 20'000'000;
 constexpr double slower = 1.1;
+constexpr double other_line = 1.5;
 constexpr std::uint64_t pause_ns = 1'000'000;
 
 // The kernel's count of a core, in ticks: "cpu3 user nice system idle iowait irq softirq steal ...".
@@ -147,6 +148,12 @@ std::string disturbance(const round_taken& r, const std::vector<round_taken>& al
     return fmt::format("it stood still for {:.1f} ms", static_cast<double>(longer) / 1e6);
   }
   return "";
+}
+
+std::string changed_between(const std::optional<double>& before, const std::optional<double>& after) {
+  if (!before || !after || std::max(*before, *after) < other_line * std::min(*before, *after)) return "";
+  return fmt::format("a cache line went from core to core in {:.0f} ns before it, and in {:.0f} ns behind it", *before,
+                     *after);
 }
 
 }  // namespace tobi_perf

@@ -55,4 +55,7 @@ struct round_taken {
 /// where one sample was longer than the usual by a millisecond and by a tenth of the round: something stood still.
 [[nodiscard]] std::string disturbance(const round_taken& r, const std::vector<round_taken>& all);
 
+/// What has changed between two times of line_ns(), in words; empty: nothing, or one of them is not known.
+[[nodiscard]] std::string changed_between(const std::optional<double>& before, const std::optional<double>& after);
+
 }  // namespace tobi_perf

@@ -25,6 +25,7 @@ json to_json(const row& r) {
            {"iterations", r.iterations},
            {"samples", r.ns ? r.ns->samples : 0},
            {"operations_per_sample", r.operations_per_sample},
+           {"first_us", scaled(r.first_ns, 1e-3)},
            {"min_us", us(&summary::min)},
            {"median_us", us(&summary::median)},
            {"median_within_us", within(r.median_within, 1e-3)},
@@ -55,6 +56,7 @@ std::string to_line(const row& r) {
   if (r.size) line["size"] = *r.size;
   if (r.ratio) line["ratio"] = *r.ratio;
   if (r.round_trips) line["trips"] = *r.round_trips;
+  if (r.first_ns) line["first"] = *r.first_ns;
   if (r.clock_ns) line["clock"] = *r.clock_ns;
   if (r.all_per_second) line["all"] = *r.all_per_second;
   if (r.pairs != 1) line["pairs"] = r.pairs;
@@ -84,6 +86,7 @@ bool from_line(const std::string& line, row& r) {
   if (j.contains("size")) r.size = j["size"].get<std::uint64_t>();
   if (j.contains("ratio")) r.ratio = j["ratio"].get<double>();
   if (j.contains("trips")) r.round_trips = j["trips"].get<double>();
+  if (j.contains("first")) r.first_ns = j["first"].get<double>();
   if (j.contains("clock")) r.clock_ns = j["clock"].get<double>();
   if (j.contains("all")) r.all_per_second = j["all"].get<double>();
   r.pairs = j.value("pairs", 1);

@@ -31,12 +31,14 @@ enum class step : std::uint8_t {
 struct work {
   step what = step::get;
   std::uint64_t bytes = 8;
-  bool both_ways = false;  // of a window: rank 1 does the same with the memory of rank 0
+  bool both_ways = false;    // of a window: rank 1 does the same with the memory of rank 0
+  std::uint64_t window = 0;  // operations of one; 0: as the size says
 };
 constexpr bool is_window(step s) noexcept { return s == step::get_window || s == step::put_window; }
 /// Operations of one window.
-constexpr std::uint64_t window_of(std::uint64_t bytes) noexcept {
-  const std::uint64_t fit = (std::uint64_t{32} << 20) / bytes;
+constexpr std::uint64_t window_of(const work& w) noexcept {
+  if (w.window != 0) return w.window;
+  const std::uint64_t fit = (std::uint64_t{32} << 20) / w.bytes;
   return fit < 16 ? 16 : fit > 1024 ? 1024 : fit;
 }
 constexpr bool needs_answers(step s) noexcept { return s == step::ping_pong || s == step::fresh || s == step::notify; }
@@ -59,6 +61,7 @@ struct row {
   std::optional<double> ratio;  // raw rows: the median of the transport divided by this one
   std::string note;
   std::optional<double> round_trips = {};     // steals: mean of the dependent ones
+  std::optional<double> first_ns = {};        // the first operation of the row
   std::optional<double> clock_ns = {};        // what reading the clock adds to each sample
   std::optional<double> all_per_second = {};  // operations of all that work at once: both ways, several pairs
   // Share of a core that ranks 0 and 1 took meanwhile, threads of the library included.

@@ -49,7 +49,7 @@ _tobi_setting() {
 # _tobi_values COMMAND NAME NUMBER CHOICES: the words that may be the NUMBERth value of NAME; `FILES` for names of files.
 _tobi_values() {
   case $2,$3 in
-    --svg,2 | --html,* | --plot,* | --papers,* | files,*) echo FILES ;;
+    --svg,2 | --html,* | --plot,* | --samples,* | --papers,* | files,*) echo FILES ;;
     --transport,* | transport,*) _tobi_setting "$1" TOBI_TRANSPORT | sed 's/^auto //' ;;
     *) echo "$4" ;;
   esac

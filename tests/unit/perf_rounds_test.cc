@@ -55,17 +55,17 @@ TEST(disturbance, nothing) {
   round_taken r = quiet();
   EXPECT_EQ(said_of(r), "");
   r.core_ns = {21'500, 0};  // the other one was not measured
-  r.of[0].switches = 1;
+  r.without_core_ns[0] = 1'000'000;
   r.longest_ns = 1'005'000;
   EXPECT_EQ(said_of(r), "");
 }
 
 TEST(disturbance, others_on_a_core) {
   round_taken r = quiet();
-  r.of[1].switches = 2;
-  EXPECT_EQ(said_of(r), "others took the core of rank 1 2 times in 30 ms");
-  r.ns = 100'000;  // the first in a short round is nothing
-  r.of[1].switches = 1;
+  r.without_core_ns[1] = 15'000'000;
+  EXPECT_EQ(said_of(r), "others had the core of rank 1 for 50 % of a round");
+  r.without_core_ns[1] = 400'000;
+  r.ns = 800'000;
   EXPECT_EQ(said_of(r), "");
 }
 

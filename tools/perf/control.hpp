@@ -30,6 +30,7 @@ struct done_by_itself {
   std::uint64_t operations = 0;  // where both ranks do the same
   std::uint64_t ns = 0;
   double core_ns = 0;  // see rounds.hpp
+  std::uint64_t without_core_ns = 0;
 };
 
 /// Rank 0's end.

@@ -67,6 +67,7 @@ void initiator::release(const work& w, std::size_t lane_index, done_by_itself& b
   back.operations += done.operations;
   back.ns += done.ns;
   in.core_ns[1] = done.core_ns;
+  in.without_core_ns[1] = done.without_core_ns;
 }
 
 // How many operations a sample holds, so that reading the clock is no part of it, and how many samples there are.
@@ -115,7 +116,9 @@ void initiator::take_round(const work& w, const std::vector<std::string>& unable
     const std::array<process_facts, 2> before{own_facts(), other_.facts()};
     const std::uint64_t begin = arch::now_ns();
     wake(w, l);
+    const std::uint64_t waited_before = waited_for_core_ns();
     stuck_[l] = !measure_round(*lanes_[l], w, round, plans[l], in);
+    in.without_core_ns[0] = waited_for_core_ns() - waited_before;
     in.core_ns[0] = core_ns();
     release(w, l, all[l].back, in);
     in.ns = arch::now_ns() - begin;
@@ -195,7 +198,7 @@ void initiator::show_samples(std::size_t l, const row& r) const {
   std::ofstream out(a_.samples, std::ios::app);
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (const double ns : all[i].samples) {
-      out << fmt::format("{},{},{},{:d},{},{},{:.2f}\n", r.op, r.transport, *r.size, r.raw, r.operations_per_sample, i,
+      out << fmt::format("{},{},{},{},{},{},{:.2f}\n", r.op, r.transport, *r.size, r.raw, r.operations_per_sample, i,
                          ns);
     }
   }

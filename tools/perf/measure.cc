@@ -201,11 +201,13 @@ void run_rank1(listener& orders, const std::vector<lane*>& lanes, pair* pairs) {
     l.start(now.todo);
     orders.say_ready();
     done_by_itself done;
+    const std::uint64_t waited_before = waited_for_core_ns();
     if (now.todo.both_ways) {
       done = repeats(l, now.todo, orders.stop());
     } else {
       l.respond(now.todo, orders.stop());
     }
+    done.without_core_ns = waited_for_core_ns() - waited_before;
     done.core_ns = core_ns();
     orders.say_stopped(done);
   }

@@ -91,6 +91,7 @@ void print_note(const arguments& a, const std::string& text) {
   } else {
     fmt::print("# {}\n", text);
   }
+  std::fflush(stdout);
 }
 
 void print_row(const arguments& a, const row& r) {

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,7 +26,8 @@ namespace {
 namespace arch = tobi::arch;
 
 constexpr double confidence = 0.95;
-constexpr std::uint64_t per_switch_ns = 20'000'000;
+constexpr double most_lost = 0.05;
+constexpr double least_lost_ns = 500'000;  // what steers the measurement takes some, too
 constexpr double slower = 1.1;
 constexpr double other_line = 1.5;
 constexpr std::uint64_t pause_ns = 1'000'000;
@@ -73,10 +73,16 @@ std::optional<interval> interval_of(std::vector<double> values) {
 process_facts own_facts() {
   timespec t{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  return {static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec),
-          static_cast<std::uint64_t>(used.ru_nivcsw), stolen_ms()};
+  return {static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec), stolen_ms()};
+}
+
+// The kernel's account of this thread: nanoseconds on a core, nanoseconds in which it waited for one, and turns.
+std::uint64_t waited_for_core_ns() {
+  std::ifstream account("/proc/thread-self/schedstat");
+  std::uint64_t ran = 0;
+  std::uint64_t waited = 0;
+  account >> ran >> waited;
+  return account ? waited : 0;
 }
 
 double core_ns() {
@@ -129,8 +135,10 @@ std::optional<double> line_ns(int cpu) {
 
 std::string disturbance(const round_taken& r, const std::vector<round_taken>& all) {
   for (std::size_t rank = 0; rank < 2; ++rank) {
-    if (const std::uint64_t n = r.of[rank].switches; n >= 2 && n * per_switch_ns > r.ns) {
-      return fmt::format("others took the core of rank {} {} times in {} ms", rank, n, r.ns / 1'000'000);
+    if (const double lost = static_cast<double>(r.without_core_ns[rank]);
+        lost > std::max(least_lost_ns, most_lost * static_cast<double>(r.ns))) {
+      return fmt::format("others had the core of rank {} for {:.0f} % of a round", rank,
+                         100 * lost / static_cast<double>(r.ns));
     }
     if (const std::uint64_t ms = r.of[rank].stolen_ms; ms != 0) {
       return fmt::format("the hypervisor took {} ms of {} of rank {}", ms, r.ns / 1'000'000, rank);

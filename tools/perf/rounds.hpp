@@ -25,13 +25,14 @@ using interval = std::array<double, 2>;
 /// What a process has met since it began; differences tell of a time between.
 struct process_facts {
   std::uint64_t cpu_ns = 0;     // of the cores, with all threads
-  std::uint64_t switches = 0;   // involuntary: others took the core
   std::uint64_t stolen_ms = 0;  // the hypervisor took the cores that this process may use, as the kernel says
 };
 [[nodiscard]] process_facts own_facts();
 constexpr process_facts operator-(const process_facts& a, const process_facts& b) noexcept {
-  return {a.cpu_ns - b.cpu_ns, a.switches - b.switches, a.stolen_ms - b.stolen_ms};
+  return {a.cpu_ns - b.cpu_ns, a.stolen_ms - b.stolen_ms};
 }
+/// Nanoseconds in which the calling thread wanted its core and another one had it; 0 where the kernel does not count.
+[[nodiscard]] std::uint64_t waited_for_core_ns();
 
 /// Nanoseconds that a fixed piece of work takes this core, some 20 us. It is the clock's frequency, if nobody else has
 /// the core.
@@ -47,12 +48,14 @@ struct round_taken {
   std::uint64_t longest_ns = 0;  // of a sample with all of its operations
   std::uint64_t usual_ns = 0;    // of the one in the middle
   std::array<process_facts, 2> of{};
+  std::array<std::uint64_t, 2> without_core_ns{};
   std::array<double, 2> core_ns{};  // of both ranks; 0: not known
 };
 
-/// What disturbed R, which is one of ALL, in words; empty: nothing. One is disturbed where others took a core of its
-/// more often than every 20 ms, or the hypervisor did, where a core was slower than in the best round by a tenth, or
-/// where one sample was longer than the usual by a millisecond and by a tenth of the round: something stood still.
+/// What disturbed R, which is one of ALL, in words; empty: nothing. One is disturbed where others had a core of its for
+/// a twentieth of it and half a millisecond, or the hypervisor had one, where a core was slower than in the best round
+/// by a tenth, or where one sample was longer than the usual by a millisecond and by a tenth of the round: something
+/// stood still.
 [[nodiscard]] std::string disturbance(const round_taken& r, const std::vector<round_taken>& all);
 
 /// What has changed between two times of line_ns(), in words; empty: nothing, or one of them is not known.

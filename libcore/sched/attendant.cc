@@ -26,6 +26,9 @@ namespace {
 constexpr std::uint64_t share_of_silence = 20;
 constexpr std::uint64_t soonest_ns = 100'000;
 constexpr std::uint64_t latest_ns = 1'000'000;
+// A worker that has polled since then forks small tasks, and serves others itself: the looks at it become rare, since
+// each has the kernel put another thread on a core that computes, twice.
+constexpr double often_ns = 25'000;
 // A descriptor to sleep on tells what has come since the last visit, unless the worker has moved the transport since.
 constexpr std::uint64_t longest_trust_ns = 10'000'000;
 constexpr int most_turns = 16;
@@ -131,7 +134,9 @@ void attendant::live() noexcept {
       const std::uint64_t sign = worker_.sign_of_life();
       if (sign != last_sign || !runs) silent_since = now;
       last_sign = sign;
-      pause_ns = std::clamp((now - silent_since) / share_of_silence, soonest, latest);
+      const bool polls_often = runs && arch::cycles_to_ns(arch::cycles() - sign) < often_ns;
+      pause_ns = polls_often ? std::min(2 * std::max(pause_ns, soonest), latest)
+                             : std::clamp((now - silent_since) / share_of_silence, soonest, latest);
       if (silent_since == now) on_fabric = false;
       if (silent_since == now && !was_called && !stays && !worker_.has_arrivals()) continue;
       // The worker has moved the transport meanwhile, maybe half way.

@@ -34,7 +34,8 @@ class attended {
   [[nodiscard]] virtual bool may_sleep() const noexcept = 0;
   /// Whether something was sent here that thieves do not see yet.
   [[nodiscard]] virtual bool has_arrivals() const noexcept { return false; }
-  /// Changes whenever the worker has moved its transport by itself.
+  /// Changes whenever the worker has moved its transport by itself: the cycles (arch/cpu.hpp) of the last time, or a
+  /// count of something, which is far from them.
   [[nodiscard]] virtual std::uint64_t sign_of_life() const noexcept = 0;
 };
 

@@ -56,6 +56,7 @@ void sched_continuation::run_root(void (*first)(void*), const void* argument, st
 
 // One round: the caller may sleep before the next, so each waiting task has had its turn before.
 bool sched_continuation::run_something() {
+  s_.presence.awaken_stayed();
   std::size_t turns = queue_.turns();
   tasks::wait_queue::waiting task{};
   do {
@@ -72,6 +73,7 @@ bool sched_continuation::run_something() {
       return true;
     }
   } while (turns-- > 1);
+  s_.idler.looks_at_records(queue_.size() != 0 || s_.presence.has_stayed());
   return false;
 }
 
@@ -245,10 +247,15 @@ std::uintptr_t sched_continuation::suspend_task(left how) {
   const std::uint64_t mine = evacuate(sp, base, dies_to, how == left::sent ? 0 : waiting_for_);
   bool waits = true;
   if (how == left::sent) {
+    if (parent != 0 && dies_to != 0 && s_.net->mapped(sent_to_) == nullptr) {
+      s_.records.child_is_sent(net::location{dies_to});
+    }
     waits = s_.presence.send(sent_to_, mine, tied_);
   } else if (is_tied) [[unlikely]] {
     stays_here(mine, waiting_for_);
     put_away_.emplace(mine, std::move(stack));
+  } else if (moves_at_joins() && s_.records.waits_for_sent(net::location{waiting_for_})) {
+    s_.presence.stays(mine, waiting_for_);
   } else {
     waits = park(mine, waiting_for_);
   }

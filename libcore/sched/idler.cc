@@ -79,7 +79,7 @@ void idler::nap() noexcept {
     net_->transport().progress();
     fences_.serve();
     const std::uint64_t now_ns = arch::now_ns();
-    if (now_ns >= wakes_ns) break;
+    if (now_ns >= wakes_ns || looks_at_records_) break;
     left_ns = wakes_ns - now_ns;
   }
   sleepers_.is_awake(how == transports::nap_end::call);

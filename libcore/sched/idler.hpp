@@ -44,6 +44,8 @@ class idler {
 
   /// Between two tasks, or while one waits in place: longer, as ATTEMPTS grows. True when it has come to sleeping.
   bool idle(unsigned& attempts) noexcept;
+  /// Whether tasks wait for records that this worker must look at: a message may have completed one.
+  void looks_at_records(bool any) noexcept { looks_at_records_ = any; }
   /// After a look at all that could run here, now and then: nothing has been found since SINCE_NS. Ends the job when
   /// nothing can run anywhere.
   void nothing_runs_since(std::uint64_t since_ns) noexcept;
@@ -67,6 +69,7 @@ class idler {
   bool oversubscribed_ = false;
   std::uint64_t* done_ = nullptr;
   std::uint64_t done_value_ = 0;
+  bool looks_at_records_ = false;
   bool slept_through_ = false;  // the last nap, where the transport would have ended it
 };
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <string>
 
+#include "arch/clock.hpp"
 #include "arch/heavy_fence.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/deque/call_attendant.hpp"
@@ -91,6 +92,18 @@ void presence::offer_arrivals() noexcept {
   }
 }
 
+void presence::stays(std::uint64_t image, std::uint64_t record) {
+  stayed_.push(*net_, {image, record, arch::now_ns()});
+}
+
+void presence::awaken_done() noexcept {
+  tasks::wait_queue::waiting one{};
+  while (stayed_.take_near(*net_, 0, one)) {
+    if (trace::tracing != nullptr) trace::tracing->ready(one.task);
+    ready_.push(one.task);
+  }
+}
+
 void presence::poll() noexcept {
   net_->transport().progress();
   show_ready();
@@ -103,6 +116,7 @@ bool presence::attend() noexcept {
   if (poller_.must_poll()) net_->transport().progress();
   fences_.serve();
   if (has_arrivals()) offer_arrivals();
+  awaken_stayed();
   ready_.show();
   // Where each continuation is evacuated at its fork there is nothing to show, and an entry that has just been pushed
   // is not for thieves.

@@ -21,6 +21,7 @@
 #include "libcore/task/poller.hpp"
 #include "libcore/task/standstill.hpp"
 #include "libcore/task/task_thread.hpp"
+#include "libcore/task/wait_queue.hpp"
 
 namespace tobi::sched {
 
@@ -52,12 +53,23 @@ class presence final : public attended {
   [[nodiscard]] std::uint64_t take_arrival() noexcept;
   [[nodiscard]] deque::arrivals& arrived() noexcept { return arrivals_; }
 
+  /// The task of IMAGE, which is here, waits for RECORD, which is here too: of its child that was sent to another node
+  /// (task/record.hpp). It is ready when that is done, for this worker, and for thieves where this one computes.
+  void stays(std::uint64_t image, std::uint64_t record);
+  [[nodiscard]] bool has_stayed() const noexcept { return stayed_.size() != 0; }
+  void awaken_stayed() noexcept {
+    if (stayed_.size() != 0) [[unlikely]] {
+      awaken_done();
+    }
+  }
+
   /// Suspended tasks that can go on.
   [[nodiscard]] deque::ready_contexts& ready() noexcept { return ready_; }
   /// Shows them to thieves. What does not fit is shown as thieves make room, which a task that computes does not see.
   void show_ready() noexcept {
-    if (asked_for_work() && has_arrivals()) [[unlikely]] {
-      offer_arrivals();
+    if (asked_for_work()) [[unlikely]] {
+      if (has_arrivals()) offer_arrivals();
+      awaken_stayed();
     }
     if (ready_.has_more()) show_more();
   }
@@ -74,6 +86,7 @@ class presence final : public attended {
  private:
   void show_more() noexcept;
   void offer_arrivals() noexcept;
+  void awaken_done() noexcept;
   void start_attendant(const worker_parts& parts, bool all_can_call);
 
   tasks::task_thread& thread_;
@@ -88,6 +101,7 @@ class presence final : public attended {
   deque::steal_window* window_ = nullptr;
   deque::ready_contexts ready_;
   deque::arrivals arrivals_;
+  tasks::wait_queue stayed_;
   bool offers_ = false;                   // what has arrived, to thieves
   std::unique_ptr<attendant> attendant_;  // null: there are no thieves, or none can be let in
   bool debug_migrate_ = false;

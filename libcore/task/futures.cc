@@ -53,6 +53,7 @@ std::string describe(const record& what, int rank) {
     case record_status::finishing:
       return "the tasks of a finish that rank " + std::to_string(rank) + " began";
     case record_status::child:
+    case record_status::sent:
     case record_status::value:
     case record_status::remote_value:
     case record_status::error:

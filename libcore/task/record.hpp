@@ -16,6 +16,11 @@
 // A second set of the same record adds once more, finds the bit, and ends the job. Until the job has ended others may
 // look: two bits count, so that the record is done to them as before, and no third set finds a waiter.
 //
+// A child that is sent to another node begins a part of a loop there, and its parent has one here. Where both end at
+// about the same time, whoever comes second would have the parent go on there: its frames follow from node to node, and
+// so do its next loops. So the parent waits for such a child in its worker's own queue (wait_queue.hpp), and the record
+// says `sent`, which its maker alone reads.
+//
 // That is the greedy join. Under the other schedulers no task waits in a record: word goes 0 -> done by a put.
 //
 // A future's record counts twice, in one word: the claims that its consumers still have, and the readings that are to
@@ -47,7 +52,7 @@ static_assert((completions & deque::one_tree) == 0 && (waiter_is_finish & deque:
 [[nodiscard]] constexpr bool is_done(std::uint64_t word) noexcept { return (word & completions) != 0; }
 
 /// What the value bytes of a record are; until it is done, what it was made for.
-enum class record_status : std::uint8_t { value, remote_value, error, child, spawned, promised, finishing };
+enum class record_status : std::uint8_t { value, remote_value, error, child, spawned, promised, finishing, sent };
 [[nodiscard]] constexpr bool is_result(record_status s) noexcept { return s <= record_status::error; }
 
 struct record {

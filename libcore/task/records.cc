@@ -16,6 +16,17 @@ std::uint64_t records::made_in(void* room) noexcept {
   return net_->here(fresh).word;
 }
 
+void records::child_is_sent(net::location where) noexcept {
+  static_cast<record*>(net_->local(where))->status = record_status::sent;
+}
+
+// Relaxed: it may be done at this moment. Then it says what it has, and the one that waits looks at the word anyway.
+bool records::waits_for_sent(net::location where) const noexcept {
+  if (!net_->is_local(where)) return false;
+  record_status& says = static_cast<record*>(net_->local(where))->status;
+  return std::atomic_ref(says).load(std::memory_order_relaxed) == record_status::sent;
+}
+
 record records::compose(record_status status, const void* value, std::uint32_t bytes, std::uint32_t serial) {
   record made{};
   made.status = status;

@@ -24,6 +24,10 @@ class records {
     return room == nullptr ? 0 : made_in(room);
   }
   /// The same; ends the job instead.
+  /// The child of the record at WHERE, which is here and which nobody knows yet, goes on at another node.
+  void child_is_sent(net::location where) noexcept;
+  /// Whether the record at WHERE is here, and says so.
+  [[nodiscard]] bool waits_for_sent(net::location where) const noexcept;
   std::uint64_t need() { return made_in(objects_.need(sizeof(record), "for a join record")); }
   /// Of this worker, and nobody has seen it.
   void drop(std::uint64_t where) noexcept { objects_.free_own(net::location{where}); }

@@ -587,6 +587,33 @@ TEST_P(placed, what_was_sent_to_a_worker_that_computes_is_taken_by_another) {
   });
 }
 
+// Its frames would follow its children from node to node. What has been stolen meanwhile may end up anywhere.
+TEST_P(placed, a_parent_that_waits_for_what_it_has_sent_to_another_node_stays) {
+  if (!moves()) GTEST_SKIP() << "nothing is sent";
+  if (std::string_view(GetParam().name) == "debug") GTEST_SKIP() << "each fork moves its parent";
+  new (shared()) board;
+  expect_zero([](tobi::runtime& rt) {
+    const int last = rt.size() - 1;
+    return tobi::run([last] {
+      for (int i = 0; i < 20; ++i) {
+        tobi::migrate_to(0);
+        const int begins = tobi::pieces::here();
+        auto far = tobi::spawn([=] {
+          tobi::migrate_to(last);
+          usleep(2000);  // the parent waits, most of the time
+          return tobi::pieces::here();
+        });
+        const int waits = tobi::pieces::here();
+        const int ended = far.join();
+        if (begins == 0 && waits == 0 && ended == last && tobi::pieces::on_many_nodes(0, last + 1)) {
+          CHECK(tobi::pieces::here() == 0);
+        }
+      }
+      return 0;
+    });
+  });
+}
+
 // More at once than the words of a worker hold; and loops inside of loops.
 TEST_P(placed, many_loops_at_once) {
   expect_zero([](tobi::runtime&) {

@@ -17,9 +17,9 @@
 // look: two bits count, so that the record is done to them as before, and no third set finds a waiter.
 //
 // A child that is sent to another node begins a part of a loop there, and its parent has one here. Where both end at
-// about the same time, whoever comes second would have the parent go on there: its frames follow from node to node, and
-// so do its next loops. So the parent waits for such a child in its worker's own queue (wait_queue.hpp), and the record
-// says `sent`, which its maker alone reads.
+// about the same time, the worker that comes second would have the parent go on: its frames follow from node to node,
+// and so do its next loops. So the parent waits for such a child in its worker's own queue (wait_queue.hpp), and the
+// record says `sent`, which its maker alone reads.
 //
 // That is the greedy join. Under the other schedulers no task waits in a record: word goes 0 -> done by a put.
 //

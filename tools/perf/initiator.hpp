@@ -27,8 +27,8 @@ struct item {
 
 class initiator {
  public:
-  /// PAIRS: null where there is one alone. OTHER_CPU: the core of rank 1, where both are bound to cores of this machine;
-  /// else -1.
+  /// PAIRS: null where there is one alone. OTHER_CPU: the core of rank 1, where both are bound to cores of this
+  /// machine; else -1.
   initiator(const arguments& a, controller& other, std::vector<lane*> lanes, pair* pairs, int other_cpu)
       : a_(a), other_(other), lanes_(std::move(lanes)), stuck_(lanes_.size()), pairs_(pairs), other_cpu_(other_cpu) {}
 

@@ -183,6 +183,7 @@ class memory final : public tasks::coherence {
   void meet_about(std::uint64_t begin, collective which, const char* call);
   void check_writable(std::uintptr_t at, std::size_t bytes, access how) const;
   /// Around everything that touches the cache, on slow paths: the time is WHAT's.
+  class shown_update;
   class entered {
    public:
     entered(memory& m, global_phase what) noexcept : m_(m) {

@@ -8,6 +8,7 @@
 #include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/pgas/memory.hpp"
+#include "libcore/trace/trace.hpp"
 
 namespace tobi::pgas {
 
@@ -35,6 +36,28 @@ std::string described(const char* call, std::uintptr_t at, std::size_t bytes) {
 
 }  // namespace
 
+// An event of the trace, if the fabric was waited for meanwhile.
+class memory::shown_update {
+ public:
+  shown_update(const memory& of, std::size_t numbers) noexcept : of_(of), numbers_(numbers) {
+    if (trace::tracing == nullptr) return;
+    begin_ns_ = arch::now_ns();
+    trips_ = of_.parts_.caching.net->net().round_trips();
+  }
+  ~shown_update() {
+    if (trace::tracing == nullptr || of_.parts_.caching.net->net().round_trips() == trips_) return;
+    trace::tracing->updated(numbers_, begin_ns_);
+  }
+  shown_update(const shown_update&) = delete;
+  shown_update& operator=(const shown_update&) = delete;
+
+ private:
+  const memory& of_;
+  std::size_t numbers_;
+  std::uint64_t begin_ns_ = 0;
+  std::uint64_t trips_ = 0;
+};
+
 updates& memory::at_homes() {
   if (updates_ == nullptr) {
     update_parts parts;
@@ -61,7 +84,10 @@ void memory::updates_were_made() {
   parts_.caching.node->changed();
   const base::cache_policy policy = parts_.caching.policy;
   const bool may_wait = policy == base::cache_policy::write_back || policy == base::cache_policy::write_back_lazy;
-  if (updates_wait() && (!may_wait || watch_ != nullptr)) updates_->send();
+  if (updates_wait() && (!may_wait || watch_ != nullptr)) {
+    const shown_update in_the_trace(*this, updates_->how_many_wait());
+    updates_->send();
+  }
   const bool wait = updates_wait();
   if (!wait || waiting_since_ns_ == 0) waiting_since_ns_ = wait ? arch::now_ns() : 0;
   choose_ways();
@@ -69,7 +95,10 @@ void memory::updates_were_made() {
 
 void memory::send_updates() {
   if (!updates_wait()) return;
-  updates_->send();
+  {
+    const shown_update in_the_trace(*this, updates_->how_many_wait());
+    updates_->send();
+  }
   updates_were_made();
 }
 
@@ -106,7 +135,10 @@ void memory::accumulate(std::uintptr_t at, const std::byte* from, std::size_t co
   prepare_update(at, bytes, each, "tobi::accumulate", known);
   const checkout_key shown{at, bytes, access::update};
   if (watch_ != nullptr) watch_->begins(shown, place);
-  at_homes().add(offset_of(reinterpret_cast<const void*>(at)), from, bytes, number);
+  {
+    const shown_update in_the_trace(*this, count);
+    at_homes().add(offset_of(reinterpret_cast<const void*>(at)), from, bytes, number);
+  }
   updates_were_made();
   if (watch_ != nullptr) watch_->ends(shown);
   serve();
@@ -122,7 +154,10 @@ void memory::accumulate_at(std::uintptr_t at, const std::size_t* places, const s
   for (std::size_t i = 0; i < count; ++i) prepare_update(at + places[i] * each, each, each, call, known);
   const std::uint64_t first = offset_of(reinterpret_cast<const void*>(at));
   if (watch_ == nullptr) {
-    at_homes().add_at(first, places, values, count, number);
+    {
+      const shown_update in_the_trace(*this, count);
+      at_homes().add_at(first, places, values, count, number);
+    }
     updates_were_made();
   } else {
     // One by one: what lies between the places is nobody's affair here.
@@ -146,7 +181,10 @@ void memory::update_one(std::uintptr_t at, const update& what, const void* opera
   send_updates_among(at, each);
   const checkout_key shown{at, each, access::update};
   if (watch_ != nullptr) watch_->begins(shown, place);
-  at_homes().one(offset_of(reinterpret_cast<const void*>(at)), what, operand);
+  {
+    const shown_update in_the_trace(*this, 1);
+    at_homes().one(offset_of(reinterpret_cast<const void*>(at)), what, operand);
+  }
   parts_.caching.node->changed();
   if (watch_ != nullptr) watch_->ends(shown);
   serve();

@@ -105,6 +105,7 @@ class updates {
               number_kind number);
   /// Whether there is something to send, of numbers that are not of the kind OTHER.
   [[nodiscard]] bool waiting() const noexcept { return !numbers_.empty(); }
+  [[nodiscard]] std::size_t how_many_wait() const noexcept { return numbers_.size(); }
   [[nodiscard]] bool waiting_of_other_kind(number_kind other) const noexcept { return waiting() && kind_ != other; }
   /// Whether numbers among the BYTES at AT of the view may wait.
   [[nodiscard]] bool waiting_among(std::uint64_t at, std::size_t bytes) const noexcept {

@@ -123,6 +123,10 @@ void tracer::wrote_back(std::uint64_t bytes, std::uint64_t begin) noexcept {
 
 void tracer::awaited(int peer, std::uint64_t begin) noexcept { add(event_kind::await, begin, now(), peer); }
 
+void tracer::updated(std::uint64_t numbers, std::uint64_t begin) noexcept {
+  add(event_kind::update, begin, now(), -1, numbers);
+}
+
 void tracer::phase_begins(std::string_view name) noexcept {
   const std::uint64_t at = now();
   ++totals_.events[static_cast<std::size_t>(event_kind::phase)];

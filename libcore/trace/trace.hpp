@@ -4,7 +4,7 @@
 //
 // An event is an interval that is over, or a moment (begin == end): nothing has to be paired later, so a ring that has
 // lost its oldest events still means what it says. Intervals of one worker nest strictly, because each is closed by the
-// code that opened it: run > task or idle > steal, suspend, resume, fetch, write_back, await > wait.
+// code that opened it: run > task or idle > steal, suspend, resume, fetch, write_back, await, update > wait.
 //
 // An idle worker tries to steal millions of times per second. Attempts that follow each other, on the same victim and
 // with the same failure, are one event with a count; every successful steal is its own.
@@ -34,9 +34,10 @@ enum class event_kind : std::uint8_t {
   fetch,       // bytes of global memory were on their way here
   write_back,  // dirty bytes were on their way home
   await,       // another worker's release
+  update,      // numbers were changed at their homes, or stored there, and that was waited for
   phase,       // of the program: tobi::begin_phase
 };
-inline constexpr std::size_t event_kinds = 13;
+inline constexpr std::size_t event_kinds = 14;
 
 /// Times in nanoseconds of this worker's clock. A ready task that was found late has the time since it could go on.
 /// Trivial, so that a ring costs memory only where it was written.
@@ -50,7 +51,8 @@ struct event {
                         // stack was kept, of fetch the home of the last bytes
   std::uint64_t value;  // steal: bytes, or ns spent in attempts that failed; suspend, ready, resume: the saved stack's
                         // location, by which the three find each other. Of publish it has the bytes of the
-                        // frames, of fetch and write_back the bytes
+                        // frames, of fetch and write_back the bytes, of update
+                        // the numbers
   std::uint32_t count;  // steal: attempts; fetch: pieces; else 1
   std::array<std::uint32_t, steal_phases> phase_ns;  // steal of a continuation; phase: its name, ended by a zero
 };
@@ -132,6 +134,8 @@ class tracer {
   void wrote_back(std::uint64_t bytes, std::uint64_t begin) noexcept;
   /// PEER has released what this worker is about to read.
   void awaited(int peer, std::uint64_t begin) noexcept;
+  /// NUMBERS of others were changed, which took until now.
+  void updated(std::uint64_t numbers, std::uint64_t begin) noexcept;
   /// The program begins a phase, in a run or before one.
   void phase_begins(std::string_view name) noexcept;
 

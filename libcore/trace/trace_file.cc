@@ -14,8 +14,8 @@ namespace tobi::trace {
 namespace {
 
 constexpr std::array<std::string_view, event_kinds> kind_names{
-    "run",     "task", "idle",  "steal",      "suspend",       "ready", "resume",
-    "publish", "wait", "fetch", "write_back", "await_release", "phase"};
+    "run",     "task", "idle",  "steal",      "suspend",       "ready",  "resume",
+    "publish", "wait", "fetch", "write_back", "await_release", "update", "phase"};
 constexpr std::array<std::string_view, steal_phases> phase_names{"empty_check",    "lock",   "steal",
                                                                  "stack_transfer", "unlock", "resume"};
 
@@ -100,9 +100,9 @@ void rank_facts(std::string& text, int rank, const trace_rank& r) {
   field(text, "steals_lost_race", r.totals.steals_lost_race);
   field(text, "contexts_stolen", r.totals.contexts_stolen);
   field(text, "stolen_bytes", r.totals.stolen_bytes);
-  for (const event_kind k :
-       {event_kind::run, event_kind::task, event_kind::suspend, event_kind::ready, event_kind::resume,
-        event_kind::publish, event_kind::wait, event_kind::fetch, event_kind::write_back, event_kind::await}) {
+  for (const event_kind k : {event_kind::run, event_kind::task, event_kind::suspend, event_kind::ready,
+                             event_kind::resume, event_kind::publish, event_kind::wait, event_kind::fetch,
+                             event_kind::write_back, event_kind::await, event_kind::update}) {
     field(text, name_of(k), r.totals.events[static_cast<std::size_t>(k)]);
   }
   field(text, "checkouts", r.memory.checkouts);
@@ -117,7 +117,7 @@ void rank_facts(std::string& text, int rank, const trace_rank& r) {
 
 void trace_encoder::begin() {
   const auto ranks = static_cast<int>(facts_.ranks.size());
-  text_.append("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"format\":\"tobiuo-trace\",\"version\":3");
+  text_.append("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"format\":\"tobiuo-trace\",\"version\":4");
   field(text_, "workers", facts_.ranks.size());
   text_.append(",\"transport\":");
   quoted(text_, facts_.transport);
@@ -268,6 +268,11 @@ void trace_encoder::described(int rank, const trace::event& e) {
     case event_kind::publish:
     case event_kind::write_back:
       text_.append(",\"args\":{\"bytes\":");
+      number(text_, e.value);
+      text_ += '}';
+      break;
+    case event_kind::update:
+      text_.append(",\"args\":{\"numbers\":");
       number(text_, e.value);
       text_ += '}';
       break;

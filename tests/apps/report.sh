@@ -89,6 +89,7 @@ made() {  # FILE, EVENTS of each worker
         case $name in
           fetch) args='{"bytes":1000,"pieces":2,"home":1}' ;;
           write_back) args='{"bytes":20}' ;;
+          update) args='{"numbers":3}' ;;
           wait | await_release) args='{"peer":1}' ;;
           suspend) args='{"join":"7"}' ;;
           steal) args='{"victim":1,"result":"success","bytes":64}' ;;
@@ -117,11 +118,12 @@ if command -v jq >/dev/null; then
   }
   busy='task:0:100 run:0:100'
   limits "tasks that compute" computing 0.95 "95 % of all time" 'task:0:95 idle:95:5 run:0:100' 'task:0:95 idle:95:5 run:0:100'
-  for kind in fetch:fetching write_back:writing_back await_release:awaiting_releases wait:other_wait suspend:switching steal:stealing; do
+  for kind in fetch:fetching write_back:writing_back await_release:awaiting_releases update:updating wait:other_wait suspend:switching steal:stealing; do
     limits "${kind%:*} in tasks" "${kind#*:}" 0.25 "25 % of all time" "${kind%:*}:10:50 $busy" "$busy"
   done
   limits "where bytes were fetched, in which pieces" fetching 0.3 "75 % of 6 MB were fetched for cg.cc:41, 2.25 kB at a time. Check out larger" "fetch:0:60 $busy" "$busy"
   limits "a wait for bytes is one for the fabric, too" fetching 0.3 "" "wait:20:10 fetch:0:60 $busy" "$busy"
+  limits "updates, of how many numbers" updating 0.3 "of 3 numbers at a time" "wait:20:10 update:0:60 $busy" "$busy"
   limits "one worker alone" idle 0.5 "In 100 % of the time by the clock, one worker at most had a task" "$busy" 'idle:0:100 run:0:100'
   limits "too few tasks for all" idle 0.25 "the others had no more to give away" "$busy" "$busy" "$busy" 'idle:0:100 run:0:100'
   limits "an idle worker that waits for the fabric is idle" idle 0.5 "" "$busy" 'wait:10:80 idle:0:100 run:0:100'
@@ -162,7 +164,7 @@ for part in 30 100 $((size / 2)) $((size - 1)) $((size - 4)) $((size - 20)); do
 done
 head -c $((size / 2)) "$trace" >"$folder/cut"; refuses "ends in the middle" "$folder/cut"
 change() { sed "$1" "$trace" >"$folder/changed"; cmp -s "$trace" "$folder/changed" && verdict 1 "the test changes something: $1"; refuses "$2" "$folder/changed"; }
-change '1s/"version":3/"version":4/' "version"
+change '1s/"version":4/"version":5/' "version"
 change '1s/"workers":4/"workers":5/' "how many workers"
 change '1s/"workers":4/"workers":-4/' "workers"
 change '1s/"steals_ok":\([0-9]\)/"steals_ok":9\1/' "counted other steals"

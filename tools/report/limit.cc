@@ -91,10 +91,14 @@ void find_limit(const trace& t, where_time_went& w) {
       w.sentence = fmt::format("Waiting until others have released what they wrote: {} of all time.", percent(lost)) +
                    where_most(w) + " Fork less where much is written, or let tasks return values.";
       break;
+    case doing::updating:
+      w.sentence = fmt::format("Updates of numbers of other nodes: {} of all time, of {:.3g} numbers at a time.",
+                               percent(lost), static_cast<double>(t.updated_numbers) / static_cast<double>(t.updates)) +
+                   where_most(w) + " Use accumulate, per_worker or shared_min in place of fetch_add.";
+      break;
     case doing::other_wait:
-      w.sentence =
-          fmt::format("Single operations on memory of other nodes: {} of all time.", percent(lost)) + where_most(w) +
-          " Use accumulate, per_worker or shared_min in place of fetch_add, and free where memory was allocated.";
+      w.sentence = fmt::format("Single operations on memory of other nodes: {} of all time.", percent(lost)) +
+                   where_most(w) + " Free memory where it was allocated.";
       break;
     case doing::switching:
     case doing::stealing:

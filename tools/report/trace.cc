@@ -81,7 +81,7 @@ class reader {
     if (all.is_discarded()) throw bad_input(into_.file + " ends in the middle of its first line");
     try {
       const json& facts = all.at("otherData");
-      if (const json& version = facts.at("version"); version != 1 && version != 2 && version != 3)
+      if (const json& version = facts.at("version"); version != 1 && version != 2 && version != 3 && version != 4)
         throw bad_input(into_.file + " has a version that this tobi-report does not know");
       into_.transport = facts.at("transport").get<std::string>();
       into_.sched = facts.at("sched").get<std::string>();
@@ -177,6 +177,7 @@ class reader {
     if (name == "fetch") return doing::fetching;
     if (name == "write_back") return doing::writing_back;
     if (name == "await_release") return doing::awaiting;
+    if (name == "update") return doing::updating;
     if (name == "wait") return doing::other_wait;
     if (name == "suspend" || name == "resume") return doing::switching;
     const bool stolen =
@@ -191,6 +192,10 @@ class reader {
     if (name == "wait") into_.ranks[r].waited_ns += static_cast<double>(end - begin);
     if (name == "fetch" || name == "write_back") {
       into_.transfers.push_back({end, whole<std::uint64_t>(e.at("args"), "bytes"), name == "write_back"});
+    }
+    if (name == "update") {
+      ++into_.updates;
+      into_.updated_numbers += whole<std::uint64_t>(e.at("args"), "numbers");
     }
     if (name == "phase") into_.marks.push_back({begin, e.at("args").at("name").get<std::string>()});
     if (name == "ready" || name == "resume") {

@@ -27,12 +27,13 @@ enum class doing : std::uint8_t {
   fetching,      // waits for bytes of global memory
   writing_back,  // sends its own home
   awaiting,      // waits for the release of another worker
-  other_wait,    // in a task, waits for the fabric otherwise: updates, frees
+  updating,      // waits until numbers of others are changed
+  other_wait,    // in a task, waits for the fabric otherwise, as for frees
   switching,     // puts a task aside, or gets it back
   stealing,      // with success
   idle
 };
-inline constexpr std::size_t doings = 8;
+inline constexpr std::size_t doings = 9;
 
 /// A part of a worker's time; those of one worker are in order and do not overlap.
 struct piece {
@@ -101,8 +102,10 @@ struct trace {
   std::vector<join_event> joins;  // in order
   std::vector<phase_sum> phases;
   std::vector<std::vector<piece>> time;  // of each worker
-  std::vector<transfer> transfers;       // by time
-  std::vector<phase_mark> marks;         // by time
+  std::uint64_t updates = 0;             // for which a worker waited, and how many numbers they changed
+  std::uint64_t updated_numbers = 0;
+  std::vector<transfer> transfers;  // by time
+  std::vector<phase_mark> marks;    // by time
   std::vector<fetch_site> sites;
 
   [[nodiscard]] std::uint64_t lost() const {

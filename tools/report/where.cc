@@ -15,9 +15,10 @@ namespace {
 constexpr std::size_t parts_over_time = 200;
 constexpr std::size_t most_runs = 16;  // with more, a run is a step of something, and no phase
 
-constexpr std::array<const char*, doings> names{"computing",  "fetching",  "writing_back", "awaiting_releases",
-                                                "other_wait", "switching", "stealing",     "idle"};
-constexpr std::array<const char*, doings> spoken{"computing", "fetching",  "writing",  "releases",
+constexpr std::array<const char*, doings> names{"computing",         "fetching", "writing_back",
+                                                "awaiting_releases", "updating", "other_wait",
+                                                "switching",         "stealing", "idle"};
+constexpr std::array<const char*, doings> spoken{"computing", "fetching",  "writing",  "releases", "updates",
                                                  "waits",     "switching", "stealing", "idle"};
 
 double length(const interval& i) { return static_cast<double>(std::max<ns>(0, i.end - i.begin)); }

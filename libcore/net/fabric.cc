@@ -162,6 +162,7 @@ void fabric::complete(int rank) {
 }
 
 void fabric::settle(int rank) {
+  ++settled_;
   for (unsigned spins = 0;; wait_a_little(spins, longest_sleep_ns)) {
     const status s = transport_.flush(rank);
     if (s == status::ok) return;

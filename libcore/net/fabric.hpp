@@ -95,6 +95,8 @@ class fabric {
   std::uint64_t fetch_add(location word, std::uint64_t operand);
 
   [[nodiscard]] std::uint64_t round_trips() const noexcept { return round_trips_; }
+  /// With those of settle().
+  [[nodiscard]] std::uint64_t waits() const noexcept { return round_trips_ + settled_; }
 
  private:
   struct attached {
@@ -125,6 +127,7 @@ class fabric {
   key_source keys_;
   base::per_rank<attached> peers_;
   std::uint64_t round_trips_ = 0;
+  std::uint64_t settled_ = 0;
   std::uint64_t fetched_ = 0;  // where compare_swap and fetch_add land
 };
 

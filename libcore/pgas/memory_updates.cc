@@ -42,10 +42,10 @@ class memory::shown_update {
   shown_update(const memory& of, std::size_t numbers) noexcept : of_(of), numbers_(numbers) {
     if (trace::tracing == nullptr) return;
     begin_ns_ = arch::now_ns();
-    trips_ = of_.parts_.caching.net->net().round_trips();
+    waits_ = of_.parts_.caching.net->net().waits();
   }
   ~shown_update() {
-    if (trace::tracing == nullptr || of_.parts_.caching.net->net().round_trips() == trips_) return;
+    if (trace::tracing == nullptr || of_.parts_.caching.net->net().waits() == waits_) return;
     trace::tracing->updated(numbers_, begin_ns_);
   }
   shown_update(const shown_update&) = delete;
@@ -55,7 +55,7 @@ class memory::shown_update {
   const memory& of_;
   std::size_t numbers_;
   std::uint64_t begin_ns_ = 0;
-  std::uint64_t trips_ = 0;
+  std::uint64_t waits_ = 0;
 };
 
 updates& memory::at_homes() {

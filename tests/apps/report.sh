@@ -124,6 +124,9 @@ if command -v jq >/dev/null; then
   limits "where bytes were fetched, in which pieces" fetching 0.3 "75 % of 6 MB were fetched for cg.cc:41, 2.25 kB at a time. Check out larger" "fetch:0:60 $busy" "$busy"
   limits "a wait for bytes is one for the fabric, too" fetching 0.3 "" "wait:20:10 fetch:0:60 $busy" "$busy"
   limits "updates, of how many numbers" updating 0.3 "of 3 numbers at a time" "wait:20:10 update:0:60 $busy" "$busy"
+  run TOBI_TRACE="$folder/gups.json" TOBI_TRANSPORT=sim TOBI_NODES=2 "$BIN/tobi-bench" gups --n 16K --by accumulate --workers 2
+  run "$report" "$folder/gups.json" --json
+  all "updates that a program waits for" '[ $status -eq 0 ]' 'is ".time_shares.updating > 0"' 'grep -q "\"name\":\"update\".*\"numbers\":[1-9]" "$folder/gups.json"'
   limits "one worker alone" idle 0.5 "In 100 % of the time by the clock, one worker at most had a task" "$busy" 'idle:0:100 run:0:100'
   limits "too few tasks for all" idle 0.25 "the others had no more to give away" "$busy" "$busy" "$busy" 'idle:0:100 run:0:100'
   limits "an idle worker that waits for the fabric is idle" idle 0.5 "" "$busy" 'wait:10:80 idle:0:100 run:0:100'

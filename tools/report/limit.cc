@@ -10,6 +10,7 @@ namespace tobi_report {
 namespace {
 
 // Less than this is never worth a sentence about anything but the computation.
+constexpr double few_numbers = 16;  // of an update: a round trip for so many is dear
 constexpr double worth_a_sentence = 0.1;
 // Below this a fetch takes about as long as a round trip, whatever its size.
 constexpr double small_piece = 4096;
@@ -91,11 +92,16 @@ void find_limit(const trace& t, where_time_went& w) {
       w.sentence = fmt::format("Waiting until others have released what they wrote: {} of all time.", percent(lost)) +
                    where_most(w) + " Fork less where much is written, or let tasks return values.";
       break;
-    case doing::updating:
-      w.sentence = fmt::format("Updates of numbers of other nodes: {} of all time, of {:.3g} numbers at a time.",
-                               percent(lost), static_cast<double>(t.updated_numbers) / static_cast<double>(t.updates)) +
-                   where_most(w) + " Use accumulate, per_worker or shared_min in place of fetch_add.";
+    case doing::updating: {
+      const double each = static_cast<double>(t.updated_numbers) / static_cast<double>(t.updates);
+      w.sentence =
+          fmt::format("Updates of numbers of other nodes: {} of all time, of {} numbers at a time.", percent(lost),
+                      each < 1000 ? fmt::format("{:.3g}", each) : fmt::format("{:.0f}", each)) +
+          where_most(w) +
+          (each < few_numbers ? " Use accumulate, per_worker or shared_min in place of fetch_add."
+                              : " Add up in per_worker first, or begin tasks where the numbers are (tobi::on).");
       break;
+    }
     case doing::other_wait:
       w.sentence = fmt::format("Single operations on memory of other nodes: {} of all time.", percent(lost)) +
                    where_most(w) + " Free memory where it was allocated.";

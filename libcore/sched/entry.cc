@@ -86,13 +86,13 @@ void tobi_go_to(int rank, int tied) {
   const indoors now;
   this_worker().travel().go_to(rank, tied != 0);
 }
-void tobi_part_begins() noexcept {
+int tobi_part_begins() noexcept {
   const indoors now;
-  this_worker().travel().part_begins();
+  return this_worker().travel().part_begins() ? 1 : 0;
 }
-void tobi_part_ends() noexcept {
+void tobi_part_ends(int inside) noexcept {
   const indoors now;
-  this_worker().travel().part_ends();
+  this_worker().travel().part_ends(inside != 0);
 }
 int tobi_here() noexcept {
   const indoors now;

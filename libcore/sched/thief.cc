@@ -101,14 +101,16 @@ void thief::ends_what_was_taken() noexcept {
   if (own_part_.has_taken()) own_part_.did(arch::now_ns(), fences_.waited_ns());
 }
 
-void thief::part_begins() noexcept {
+bool thief::part_begins() noexcept {
+  const bool was = of_part_;
   ends_what_was_taken();
   own_part_.begins(arch::now_ns());
   show_part(true);
+  return was;
 }
-void thief::part_ends() noexcept {
+void thief::part_ends(bool inside) noexcept {
   own_part_.ends(arch::now_ns());
-  show_part(false);
+  show_part(inside);
 }
 
 // Relaxed: a hint, and this thread alone writes the word.

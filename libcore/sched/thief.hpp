@@ -53,9 +53,10 @@ class thief {
     sleeps_ = true;
     return lookout_.nap_ns();
   }
-  /// The part of a loop that has its data here begins, or a part of such a loop ends.
-  void part_begins() noexcept;
-  void part_ends() noexcept;
+  /// The part of a loop that has its data here begins, or is dealt out. Returns of_part() as it was.
+  bool part_begins() noexcept;
+  /// A part of such a loop ends, which is INSIDE of another one.
+  void part_ends(bool inside) noexcept;
   /// Whether what this worker runs is of such a part, its own or one that it has taken.
   [[nodiscard]] bool of_part() const noexcept { return of_part_; }
 

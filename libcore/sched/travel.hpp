@@ -19,9 +19,9 @@ class travel {
 
   /// In a task: it goes on at RANK, or at a neighbour of RANK where that runs no tasks, if it can. TIED: there alone.
   void go_to(int rank, bool tied);
-  /// A part of a loop that has its data here begins, or one ends.
-  void part_begins() noexcept { thief_.part_begins(); }
-  void part_ends() noexcept { thief_.part_ends(); }
+  /// A part of a loop that has its data here begins, or one ends: see thief.
+  bool part_begins() noexcept { return thief_.part_begins(); }
+  void part_ends(bool inside) noexcept { thief_.part_ends(inside); }
   /// This worker's rank.
   [[nodiscard]] int here() const noexcept { return net_->rank(); }
   /// Whether COUNT ranks from FIRST on, in turn, are of more nodes than one.

@@ -591,7 +591,6 @@ TEST_P(placed, what_was_sent_to_a_worker_that_computes_is_taken_by_another) {
 TEST_P(placed, a_parent_that_waits_for_what_it_has_sent_to_another_node_stays) {
   if (!moves()) GTEST_SKIP() << "nothing is sent";
   if (std::string_view(GetParam().name) == "debug") GTEST_SKIP() << "each fork moves its parent";
-  new (shared()) board;
   expect_zero([](tobi::runtime& rt) {
     const int last = rt.size() - 1;
     return tobi::run([last] {
@@ -611,6 +610,30 @@ TEST_P(placed, a_parent_that_waits_for_what_it_has_sent_to_another_node_stays) {
       }
       return 0;
     });
+  });
+}
+
+// Else other nodes would take of the rest of the outer one.
+TEST_P(placed, a_loop_inside_of_a_part_leaves_the_worker_in_that_part) {
+  expect_zero([](tobi::runtime&) {
+    const auto a = tobi::allocate_all<std::int64_t>(5000);
+    const int missing = tobi::run([=] {
+      tobi::fill(a, 0);
+      return tobi::parallel_reduce(
+          tobi::on(a, affinity::owner_computes), 0, 50, 1, 0,
+          [=](int i) {
+            const auto own = a.subspan(static_cast<std::size_t>(i) * 100, 1);
+            if (tobi::owner(own.data()) != tobi::pieces::here()) return 0;
+            tobi::parallel_for(tobi::on(own, affinity::owner_computes), 0, 10, 1, [](int) {});
+            const bool inside = tobi::pieces::part_begins();
+            tobi::pieces::part_ends(inside);
+            return inside ? 0 : 1;
+          },
+          std::plus<>());
+    });
+    tobi::free_all(a);
+    CHECK(missing == 0);
+    return 0;
   });
 }
 

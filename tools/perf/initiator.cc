@@ -52,6 +52,13 @@ double clock_cost_ns() {
   return tobi_tools::mean({all.begin() + 250, all.end() - 250});
 }
 
+void begin_samples(const arguments& a) {
+  if (a.samples.empty()) return;
+  if (!(std::ofstream(a.samples) << "op,transport,bytes,raw,each,round,ns\n")) {
+    refuse("--samples: " + a.samples + " cannot be written");
+  }
+}
+
 // A target that is to be idle is told nothing, and sleeps on.
 void initiator::wake(const work& w, std::size_t lane_index) {
   lanes_[lane_index]->start(w);

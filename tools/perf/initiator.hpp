@@ -19,6 +19,9 @@ namespace tobi_perf {
 /// What two readings of the clock, one behind the other, are apart.
 [[nodiscard]] double clock_cost_ns();
 
+/// Makes the file of --samples, if there is to be one: rank 0 adds to it.
+void begin_samples(const arguments& a);
+
 /// A row of each lane.
 struct item {
   std::string op;

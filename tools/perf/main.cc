@@ -15,6 +15,7 @@
 #include "bootstrap/tcp/meeting.hpp"
 #include "tools/output.hpp"
 #include "tools/perf/arguments.hpp"
+#include "tools/perf/initiator.hpp"
 #include "tools/perf/measure.hpp"
 #include "tools/perf/report.hpp"
 
@@ -92,14 +93,6 @@ int gather(const arguments& a, const std::string& transport, const std::string& 
   return status;
 }
 
-// The processes that measure add to it.
-void begin_samples(const arguments& a) {
-  if (a.samples.empty()) return;
-  if (!(std::ofstream(a.samples) << "op,transport,bytes,raw,each,round,ns\n")) {
-    refuse("--samples: " + a.samples + " cannot be written");
-  }
-}
-
 int run(const arguments& a) {
   if (!a.plot.empty() && !std::ofstream(a.plot)) refuse("--plot: " + a.plot + " cannot be written");
   begin_samples(a);
@@ -145,7 +138,6 @@ int main(int argc, char** argv) {
   if (!tobi::bootstrap::launched()) return run(a);
   // This process is one of two, on hosts of their own: rank 0 prints.
   tobi::bootstrap::tcp::set_manner({"tobi-perf" + (uses_runtime(a.op) ? " " + a.op : ""), true});
-  begin_samples(a);
   emit_to(a, {print_row_under_heading, print_note_under_heading});
   const int status = measure(a);
   return status == 0 && !all_measured() ? 1 : status;

@@ -297,6 +297,11 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
     controller others(job);
     emit_note(fmt::format("{}: {}{}; reading the clock takes {:.1f} ns of a sample", name, where_bound.text,
                           through->describe().empty() ? "" : "; " + through->describe(), clock_cost_ns()));
+    if (!counts_waits_for_cores()) {
+      emit_note(
+          "The kernel does not say how long a thread waits for a core (no /proc/thread-self/schedstat): rows that "
+          "others disturb are not told.");
+    }
     if (raw != nullptr) emit_note(fmt::format("{} raw: {}", name, raw->describe()));
     alive = run_rank0(a, others, *fabric, lanes, raw_why_not, pairs, where_bound.other_cpu);
     others.quit();
@@ -385,6 +390,7 @@ int measure_operations(arguments a) {
     pairs = two.get();
     job = std::move(two);
   }
+  if (launched && !a.child && job->rank() == 0) begin_samples(a);
   here.rank = job->rank();
   if (launched && !a.child) {
     if (job->nodes().back() != 0) here.nodes.assign(job->nodes().begin(), job->nodes().end());

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <system_error>
 #include <thread>
 
 #include "arch/clock.hpp"
@@ -85,6 +86,8 @@ std::uint64_t waited_for_core_ns() {
   return account ? waited : 0;
 }
 
+bool counts_waits_for_cores() { return std::ifstream("/proc/thread-self/schedstat").good(); }
+
 double core_ns() {
   double best = std::numeric_limits<double>::max();
   for (int i = 0; i < 3; ++i) {
@@ -107,7 +110,7 @@ std::optional<double> line_ns(int cpu) {
   alignas(128) std::atomic<std::uint32_t> turn{0};
   std::atomic<bool> there{false};
   std::atomic<bool> cannot{false};
-  std::thread other([&] {
+  const auto reply = [&] {
     if (!arch::bind_to_cpu(cpu).empty()) {
       cannot.store(true);
       return;
@@ -117,7 +120,13 @@ std::optional<double> line_ns(int cpu) {
       while (turn.load(std::memory_order_acquire) != 2 * i + 1) arch::pause();
       turn.store(2 * i + 2, std::memory_order_release);
     }
-  });
+  };
+  std::thread other;
+  try {
+    other = std::thread(reply);
+  } catch (const std::system_error&) {
+    return std::nullopt;
+  }
   while (!there.load() && !cannot.load()) arch::pause();
   double best = std::numeric_limits<double>::max();
   for (std::uint32_t batch = 0, i = 0; batch < batches && !cannot.load(); ++batch) {

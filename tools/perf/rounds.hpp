@@ -33,6 +33,7 @@ constexpr process_facts operator-(const process_facts& a, const process_facts& b
 }
 /// Nanoseconds in which the calling thread wanted its core and another one had it; 0 where the kernel does not count.
 [[nodiscard]] std::uint64_t waited_for_core_ns();
+[[nodiscard]] bool counts_waits_for_cores();
 
 /// Nanoseconds that a fixed piece of work takes this core, some 20 us. It is the clock's frequency, if nobody else has
 /// the core.

@@ -40,9 +40,10 @@ namespace detail {
 extern "C" {
 /// The caller goes on at RANK, if it can. TIED: no other worker may take it before it has gone on there.
 void tobi_go_to(int rank, int tied);
-/// The part of a loop that has its data here begins, or is dealt out from here; or one ends.
-void tobi_part_begins() noexcept;
-void tobi_part_ends() noexcept;
+/// The part of a loop that has its data here begins, or is dealt out from here. Returns whether this worker was in one.
+int tobi_part_begins() noexcept;
+/// One ends. INSIDE: of another one.
+void tobi_part_ends(int inside) noexcept;
 /// This worker's rank.
 int tobi_here() noexcept;
 /// Whether COUNT ranks from FIRST on, in turn, are of more nodes than one.
@@ -71,14 +72,14 @@ enum class affinity : std::uint8_t {
 namespace pieces {
 #ifdef TOBI_ELIDE
 inline void go_to(int, bool) noexcept {}
-inline void part_begins() noexcept {}
-inline void part_ends() noexcept {}
+inline bool part_begins() noexcept { return false; }
+inline void part_ends(bool) noexcept {}
 inline int here() noexcept { return 0; }
 inline bool on_many_nodes(int, int) noexcept { return false; }
 #else
 inline void go_to(int rank, bool tied) { detail::tobi_go_to(rank, tied ? 1 : 0); }
-inline void part_begins() noexcept { detail::tobi_part_begins(); }
-inline void part_ends() noexcept { detail::tobi_part_ends(); }
+inline bool part_begins() noexcept { return detail::tobi_part_begins() != 0; }
+inline void part_ends(bool inside) noexcept { detail::tobi_part_ends(inside ? 1 : 0); }
 inline int here() noexcept { return detail::tobi_here(); }
 inline bool on_many_nodes(int first, int count) noexcept { return detail::tobi_on_many_nodes(first, count) != 0; }
 #endif
@@ -87,8 +88,8 @@ inline bool on_many_nodes(int first, int count) noexcept { return detail::tobi_o
 /// The caller's task goes on at worker RANK, as soon as that has nothing else to run; what it has spawned and not
 /// joined stays. It is a hint: the task stays where it is, or is taken by another worker, where the top of this header
 /// says so, where RANK already has several such tasks to begin, and where it computes and others are idle. A rank that
-/// there is not ends the job. Holds no checkout. A task that
-/// deals out work so spawns what is for its own worker last, because a child runs first.
+/// there is not ends the job. Holds no checkout. A task that deals out work so spawns what is for its own worker last,
+/// because a child runs first.
 /// @code
 /// const bool moved = tobi::run([last = rt.size() - 1] {
 ///   auto there = tobi::spawn([=] { tobi::migrate_to(last); });  // goes on at the last worker, and ends there
@@ -319,54 +320,67 @@ struct halves_of_parts {
   }
 };
 
+/// Whether a loop is in a part of another one. Where nobody has said so its worker knows.
+enum class nested : std::uint8_t { unknown, no, yes };
+constexpr nested nested_if(bool is) noexcept { return is ? nested::yes : nested::no; }
+constexpr bool is_nested(nested said, bool known) noexcept {
+  return said == nested::unknown ? known : said == nested::yes;
+}
+
 /// leaf(piece) for the pieces of the parts [LO, HI), each begun by its owner. What begins elsewhere goes there first
 /// and is divided there, so the depth is the logarithm of the number of parts.
 template <class Leaf>
-void at_homes(const placement& at, std::size_t lo, std::size_t hi, const Leaf& leaf) {
+void at_homes(const placement& at, std::size_t lo, std::size_t hi, const Leaf& leaf, nested inside = nested::unknown) {
   if (hi - lo > 1) {
-    part_begins();  // so that nobody takes what is about to be sent away
+    const bool was = part_begins();  // so that nobody takes what is about to be sent away
     const halves_of_parts halves(at, lo, hi);
     auto elsewhere = spawn([=, part = halves.away] {
       go_to(at.owner_of(part.lo), at.alone());
       at_homes(at, part.lo, part.hi, leaf);
     });
-    at_homes(at, halves.stays.lo, halves.stays.hi, leaf);
+    at_homes(at, halves.stays.lo, halves.stays.hi, leaf, nested_if(is_nested(inside, was)));
     elsewhere.join();
     return;
   }
+  if (at.owner_of(lo) != here()) inside = nested::unknown;
   go_to(at.owner_of(lo), at.alone());
-  part_begins();
+  const bool was = part_begins();
   Leaf mine = leaf;
   for (std::size_t piece = lo; piece < at.size(); piece += at.parts()) mine(piece);
-  part_ends();
+  part_ends(is_nested(inside, was));
 }
 
 /// The results of fold(first, last) for the N iterations, piece by piece, combined in their order. Nothing where N
 /// is 0.
 template <class R, class Fold, class Combine>
 std::optional<R> fold_homes(const placement& at, std::size_t lo, std::size_t hi, std::size_t n, const Fold& fold,
-                            const Combine& combine) {
+                            const Combine& combine, nested inside = nested::unknown) {
   if (hi - lo > 1) {
-    part_begins();  // so that nobody takes what is about to be sent away
+    const bool was = part_begins();  // as above
     const halves_of_parts halves(at, lo, hi);
     auto elsewhere = spawn([=, part = halves.away] {
       go_to(at.owner_of(part.lo), at.alone());
       return fold_homes<R>(at, part.lo, part.hi, n, fold, combine);
     });
-    const std::optional<R> mine = fold_homes<R>(at, halves.stays.lo, halves.stays.hi, n, fold, combine);
+    const std::optional<R> mine =
+        fold_homes<R>(at, halves.stays.lo, halves.stays.hi, n, fold, combine, nested_if(is_nested(inside, was)));
     const std::optional<R> theirs = elsewhere.join();
     if (!mine || !theirs) return mine ? mine : theirs;
     std::decay_t<Combine> both = combine;
     return halves.first_stays ? both(*mine, *theirs) : both(*theirs, *mine);
   }
+  if (at.owner_of(lo) != here()) inside = nested::unknown;
   go_to(at.owner_of(lo), at.alone());
   const std::size_t begin = at.begin_of(lo, n);
   const std::size_t end = at.begin_of(lo + 1, n);
-  if (begin == end) return {};
-  part_begins();
+  const bool was = part_begins();
+  if (begin == end) {
+    part_ends(is_nested(inside, was));
+    return {};
+  }
   Fold mine = fold;
   const std::optional<R> value(mine(begin, end));
-  part_ends();
+  part_ends(is_nested(inside, was));
   return value;
 }
 

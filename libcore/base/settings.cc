@@ -25,10 +25,11 @@ constexpr std::size_t gib = 1024 * mib;
 constexpr std::size_t stack_unit = 64 * kib;
 
 constexpr value_names<deque_kind, 2> deque_names{{{"steal_word", deque_kind::steal_word}, {"the", deque_kind::the}}};
-constexpr value_names<sched_kind, 4> sched_names{{{"continuation_greedy", sched_kind::continuation_greedy},
+constexpr value_names<sched_kind, 5> sched_names{{{"continuation_greedy", sched_kind::continuation_greedy},
                                                   {"continuation_stalling", sched_kind::continuation_stalling},
                                                   {"child_full", sched_kind::child_full},
-                                                  {"child_rtc", sched_kind::child_rtc}}};
+                                                  {"child_rtc", sched_kind::child_rtc},
+                                                  {"adws", sched_kind::adws}}};
 constexpr value_names<victim_policy, 2> victim_names{
     {{"near", victim_policy::near}, {"uniform", victim_policy::uniform}}};
 constexpr value_names<cache_policy, 4> cache_names{{{"none", cache_policy::none},

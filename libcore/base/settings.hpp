@@ -18,7 +18,7 @@
 namespace tobi::base {
 
 enum class deque_kind : std::uint8_t { steal_word, the };
-enum class sched_kind : std::uint8_t { continuation_greedy, continuation_stalling, child_full, child_rtc };
+enum class sched_kind : std::uint8_t { continuation_greedy, continuation_stalling, child_full, child_rtc, adws };
 enum class victim_policy : std::uint8_t { near, uniform };
 enum class cache_policy : std::uint8_t { none, write_through, write_back, write_back_lazy };
 enum class pin_policy : std::uint8_t { automatic, none };

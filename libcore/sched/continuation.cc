@@ -17,6 +17,7 @@
 #include "arch/clock.hpp"
 #include "arch/cpu.hpp"
 #include "libcore/base/log.hpp"
+#include "libcore/sched/divisions.hpp"
 #include "libcore/sched/idler.hpp"
 #include "libcore/sched/outstanding.hpp"
 #include "libcore/sched/presence.hpp"
@@ -50,6 +51,7 @@ void sched_continuation::run_root(void (*first)(void*), const void* argument, st
   s_.work->reset(s_.region.high(), 0);
   s_.scopes.entered(0);
   begin_task();
+  s_.divisions.root_begins();
   tobi_enter_root(sp, first, reinterpret_cast<void*>(sp));
   after_leave();
 }
@@ -165,6 +167,7 @@ void sched_continuation::enter_restored(std::uintptr_t sp) {
 void sched_continuation::begin_task() noexcept {
   TOBI_ASSERT(!s_.thread.inside_task(), "a worker that brings frames into its region has no live frame there");
   s_.presence.set_busy(true);
+  s_.divisions.none();
 }
 
 // --- out -----------------------------------------------------------------------------------------------
@@ -188,6 +191,7 @@ void sched_continuation::after_leave() {
     }
     if (next == 0) next = leave_region();
     if (next == 0) return;
+    s_.divisions.none();
     enter(next);
   }
 }

@@ -91,7 +91,7 @@ class sched_continuation : public scheduler {
 
 /// The waiting task's image becomes part of the record, and the task that completes the record takes it. With an
 /// exception under way it stays here, as under the stalling join.
-class sched_greedy final : public sched_continuation {
+class sched_greedy : public sched_continuation {
  public:
   using sched_continuation::sched_continuation;
   [[nodiscard]] std::string_view name() const noexcept override { return "continuation_greedy"; }
@@ -102,6 +102,13 @@ class sched_greedy final : public sched_continuation {
   bool park(std::uint64_t where, std::uint64_t record) override;
   void wake(net::location record, std::uint64_t waiters);
   void trace_ready(std::uint64_t waiters);
+};
+
+/// The same; and patterns whose parts are known when they begin deal them to ranges of workers (divisions.hpp).
+class sched_adws final : public sched_greedy {
+ public:
+  using sched_greedy::sched_greedy;
+  [[nodiscard]] std::string_view name() const noexcept override { return "adws"; }
 };
 
 /// The waiting task's image goes into a queue of this worker, which looks at its records in turn. Nobody but the

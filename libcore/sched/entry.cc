@@ -102,6 +102,34 @@ int tobi_on_many_nodes(int first, int count) noexcept {
   const indoors now;
   return this_worker().travel().on_many_nodes(first, count) ? 1 : 0;
 }
+void tobi_division_get(division* range) noexcept {
+  const indoors now;
+  *range = this_worker().divisions().current();
+}
+void tobi_division_set(const division* range) noexcept {
+  const indoors now;
+  this_worker().divisions().set(*range);
+}
+int tobi_division_sends(const division* range, const division* there) noexcept {
+  const indoors now;
+  return this_worker().divisions().sends(*range, *there) ? 1 : 0;
+}
+void tobi_division_go(const division* range) {
+  const indoors now;
+  this_worker().divisions().go(*range);
+}
+int tobi_division_begins(const division* range) noexcept {
+  const indoors now;
+  return this_worker().divisions().begins(*range) ? 1 : 0;
+}
+int tobi_division_recall(const division* range, const void* loop, std::size_t n, loop_loads* loads) noexcept {
+  const indoors now;
+  return this_worker().divisions().recall(*range, loop, n, *loads);
+}
+void tobi_division_learn(const division* range, const void* loop, std::size_t n, const loop_loads* loads) noexcept {
+  const indoors now;
+  this_worker().divisions().learn(*range, loop, n, *loads);
+}
 int tobi_child_runs_first() noexcept {
   const indoors now;
   return this_worker().travel().child_runs_first() ? 1 : 0;

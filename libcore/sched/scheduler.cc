@@ -46,7 +46,7 @@ struct place_for {
   }
   alignas(Any...) std::byte bytes[std::max({sizeof(Any)...})];
 };
-place_for<sched_greedy, sched_stalling, sched_child_full, sched_child_rtc, sched_measuring> place;
+place_for<sched_greedy, sched_stalling, sched_child_full, sched_child_rtc, sched_adws, sched_measuring> place;
 }  // namespace
 
 scheduler& make_scheduler(base::sched_kind kind, bool measures, services& shared) {
@@ -60,6 +60,8 @@ scheduler& make_scheduler(base::sched_kind kind, bool measures, services& shared
       return place.make<sched_child_full>(shared);
     case base::sched_kind::child_rtc:
       return place.make<sched_child_rtc>(shared);
+    case base::sched_kind::adws:
+      return place.make<sched_adws>(shared);
   }
   base::fatal("a scheduler that does not exist was chosen.");
 }

@@ -7,8 +7,10 @@
 //   child_full             the parent runs on, thieves take children that have not begun; each task has a stack
 //   child_rtc              the same, without stacks of their own: a join runs other tasks on top of the one that waits
 //
-// They are the four of the CLUSTER 2022 paper's table II. A fifth one, of TOBI_WORK_SPAN, has one worker and measures
-// (measuring.hpp). A scheduler owns the loop in which its worker enters tasks,
+//   adws                   continuation_greedy, where patterns deal their parts to ranges of workers
+//
+// The first four are those of the CLUSTER 2022 paper's table II, the fifth is almost deterministic work stealing (SC
+// 2019, divisions.hpp). One more, of TOBI_WORK_SPAN, has one worker and measures (measuring.hpp). A scheduler owns the loop in which its worker enters tasks,
 // and is offered what all of them share (services.hpp).
 //
 // Schedulers are made in static storage, so that `this` is the same in every process: wait() may return in another one,

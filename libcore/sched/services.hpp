@@ -29,6 +29,7 @@ class task_thread;
 
 namespace tobi::sched {
 
+class divisions;
 class idler;
 class outstanding;
 class presence;
@@ -56,6 +57,7 @@ struct services {
   sched::thief& thief;
   sched::presence& presence;
   sched::idler& idler;
+  sched::divisions& divisions;
 };
 
 }  // namespace tobi::sched

@@ -11,11 +11,15 @@
 
 namespace tobi::sched {
 
-void thief::start(const worker_parts& parts, deque::deque& work, bool far) {
+void thief::start(const worker_parts& parts, deque::deque& work, const numbering& workers, bool far) {
   net_ = parts.net;
   deque_ = &work;
   choice_ = parts.choice;
   nodes_ = parts.nodes;
+  workers_ = &workers;
+  node_ = workers.node_of(net_->rank(), *nodes_);
+  all_ = {0, workers.count()};
+  own_node_ = around_ = surroundings::of_node(node_, all_);
   window_ = parts.window;
   own_part_ = own_part(parts.oversubscribed, tasks::poller::must_poll(net_->transport().caps()));
   always_looks_ = parts.oversubscribed;
@@ -41,24 +45,37 @@ int thief::look(bool near_alone) noexcept {
   return -1;
 }
 
+// Of its group alone, where it MAY not go further; -1: nobody.
+int thief::next_victim(reach may) noexcept {
+  if (sleeps_ || always_looks_) {
+    const int seen = look(may == reach::near);
+    if (seen < 0 || may != reach::near || !is_outside(seen)) return seen;
+    lookout_.tried();
+    return -1;
+  }
+  if (may != reach::near) return choice_->next();
+  constexpr int draws = 8;
+  for (int i = 0; i < draws; ++i) {
+    const int victim = choice_->next();
+    if (!is_outside(victim)) return victim;
+  }
+  return -1;
+}
+
 trace::steal_result thief::steal(trace::stolen& got) {
   objects_.collect();
   if (choice_->none()) return trace::steal_result::empty;
   ends_what_was_taken();
   of_part_ = false;
   const reach may = own_part_.reach(arch::now_ns);
-  const bool near_alone = may == reach::near;
-  const int victim = sleeps_ || always_looks_ ? look(near_alone) : choice_->next();
+  const int victim = next_victim(may);
   if (victim < 0) return trace::steal_result::empty;
-  if (near_alone && is_far(victim)) {
-    lookout_.tried();
-    return trace::steal_result::empty;
-  }
+  const bool outside = may != reach::all && is_outside(victim);
   const std::uint64_t begin_ns = arch::now_ns();
   const std::uint64_t trips = net_->round_trips();
   got.image = &region_.incoming();
   got.insists = sleeps_;
-  got.no_parts = may != reach::all && is_far(victim);
+  got.no_parts = outside;
   if (trace::tracing != nullptr) trace::tracing->steal_begins(begin_ns);
   const trace::steal_result result = deque_->steal(victim, got);
   lookout_.tried();
@@ -101,10 +118,11 @@ void thief::ends_what_was_taken() noexcept {
   if (own_part_.has_taken()) own_part_.did(arch::now_ns(), fences_.waited_ns());
 }
 
-bool thief::part_begins() noexcept {
+bool thief::part_begins(const surroundings& around) noexcept {
   const bool was = of_part_;
   ends_what_was_taken();
-  own_part_.begins(arch::now_ns());
+  around_ = around;
+  own_part_.begins(arch::now_ns(), around.near, around.far);
   show_part(true);
   return was;
 }

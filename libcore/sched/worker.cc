@@ -69,9 +69,11 @@ void worker::start(const worker_parts& parts) {
   finishes_.start(net, work, *sched_);
   still_.start(net, *parts.board, *parts.objects, parts.runs_tasks ? sched_ : nullptr);
   sleepers_.start(net, *parts.window, parts_.near);
-  thief_.start(parts_, work, !all_near);
+  workers_ = numbering(*parts.nodes, [&net](int rank) { return net.transport().serves_only(rank); });
+  thief_.start(parts_, work, workers_, !all_near);
   idler_.start(parts_, work);
   travel_.start(parts_, *sched_);
+  divisions_.start(parts_, parts.sched == base::sched_kind::adws && !parts.measures, workers_);
   if (sched_->moves_tasks()) thread_.frames_lie(region_.low(), region_.bytes());
   // Rung permanently, every fork reaches on_fork. A transport that moves by itself does not need that.
   if (parts.count_forks || parts.debug_migrate || poller_.must_poll()) parts.window->bells.ring(deque::bell::sticky);
@@ -92,6 +94,7 @@ void worker::make_deque(std::size_t nodes) {
 }
 
 void worker::stop() noexcept {
+  divisions_.stop();
   presence_.stop();
   sleepers_.stop();
   deque_.reset();
@@ -126,6 +129,7 @@ void worker::on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept {
   poller_.keep_moving();
   fences_.may_move("fork");
   if (parts_.count_forks) ++counts_.forks;
+  if (divisions_.is_sent()) [[unlikely]] return;
   presence_.show_ready();
   const bool shows = presence_.asked_for_work();
   sched_->forked(sp, words);

@@ -13,7 +13,9 @@
 
 #include "libcore/deque/deque.hpp"
 #include "libcore/net/fabric.hpp"
+#include "libcore/sched/divisions.hpp"
 #include "libcore/sched/idler.hpp"
+#include "libcore/sched/numbering.hpp"
 #include "libcore/sched/outstanding.hpp"
 #include "libcore/sched/parts.hpp"
 #include "libcore/sched/presence.hpp"
@@ -71,6 +73,7 @@ class worker {
   [[nodiscard]] tasks::futures& futures() noexcept { return futures_; }
   [[nodiscard]] tasks::finish_counts& finishes() noexcept { return finishes_; }
   [[nodiscard]] sched::travel& travel() noexcept { return travel_; }
+  [[nodiscard]] sched::divisions& divisions() noexcept { return divisions_; }
   [[nodiscard]] tasks::failures& failures() noexcept { return failures_; }
 
   // --- for the job -----------------------------------------------------------------------------------------
@@ -129,6 +132,8 @@ class worker {
   presence presence_{thread_, fences_, poller_, sights_, thief_, sleepers_, still_};
   idler idler_{objects_, fences_, thief_, still_, presence_.ready(), presence_.arrived(), sleepers_};
   sched::travel travel_{thread_, poller_, fences_, thief_};
+  numbering workers_;
+  sched::divisions divisions_{travel_, thief_};
   services services_{.net = nullptr,
                      .work = nullptr,
                      .parts = parts_,
@@ -146,7 +151,8 @@ class worker {
                      .poller = poller_,
                      .thief = thief_,
                      .presence = presence_,
-                     .idler = idler_};
+                     .idler = idler_,
+                     .divisions = divisions_};
 };
 
 /// The worker of this process.

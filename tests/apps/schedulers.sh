@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../harness.inc"
 runs=${RUNS:-1}
 seeds="1 2${SOAK:+ 3 4}"
-schedulers="continuation_greedy continuation_stalling child_full child_rtc"
+schedulers="continuation_greedy continuation_stalling child_full child_rtc adws"
 # Four million nodes each, where a soak has the time; else the 339,886 of a tree whose number the elision gives here.
 large="4112897 uts --tree T3" small="uts -t 1 -a 3 -d 9 -b 4 -r 42"
 nodes=$("$bench" $small --serial --json | sed -n 's/.*"result":\([0-9]*\).*/\1/p')
@@ -122,7 +122,7 @@ all "TOBI_STATS=1 prints the table, and a line per worker" '[ $status -eq 0 ]' '
 for bad in child continuation greedy ''; do
   run TOBI_SCHED="$bad" "$bench" fib --n 5
   all "TOBI_SCHED='$bad' is one sentence that lists the schedulers" '[ $status -eq 2 ]' '[ "$(wc -l < "$err")" -eq 1 ]' \
-    'complains "is not one of continuation_greedy, continuation_stalling, child_full, child_rtc"'
+    'complains "is not one of continuation_greedy, continuation_stalling, child_full, child_rtc, adws"'
 done
 run TOBI_SCHED=child_full TOBI_DEBUG_MIGRATE=1 "$bench" fib --n 5
 all "TOBI_DEBUG_MIGRATE with a scheduler that moves nothing is one sentence" '[ $status -eq 2 ]' \

@@ -82,7 +82,7 @@ nothing 'a right example has no complaint' "$(extract "$folder/planted.hpp" "$fo
 
 for header in $(git ls-files 'libcore/include/tobi/*.hpp' | grep -v /detail/); do extract "$header" "$folder/examples"; done >"$folder/complaints"
 nothing 'the examples are written as examples are' "$(cat "$folder/complaints")"
-for name in run on_all_workers set_read_only distributed_vector spawn parallel_for parallel_invoke spawn_future make_promise finish allocate_all checkout global_string to_global reduce sort for_chunks reduce_chunks task_group accumulate fetch_add on local_part migrate_to migratable per_worker mapped_file for_lines shared_bound stop_flag stoppable all_gather gather min_element nth_element begin_phase store_at load_at get get_nb with_task_memory; do
+for name in run on_all_workers set_read_only distributed_vector spawn parallel_for parallel_invoke hint hints spawn_future make_promise finish allocate_all checkout global_string to_global reduce sort for_chunks reduce_chunks task_group accumulate fetch_add on local_part migrate_to migratable per_worker mapped_file for_lines shared_bound stop_flag stoppable all_gather gather min_element nth_element begin_phase store_at load_at get get_nb with_task_memory; do
   [ -e "$folder/examples/$name.cc" ] || echo "$name"
 done >"$folder/without"
 nothing 'the main names have an example' "$(cat "$folder/without")"

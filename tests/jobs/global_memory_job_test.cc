@@ -27,7 +27,7 @@ std::vector<place> places() {
   all.push_back({"the", 2, {nodes, sim, block, sub, cache, {"TOBI_DEQUE", "the"}}});
   all.push_back({"manual", 2, {nodes, sim, block, sub, cache, {"TOBI_SIM", "manual"}}});
   all.push_back({"no chains", 2, {nodes, sim, block, sub, cache, {"TOBI_SIM", "nochain,depth1"}}});
-  for (const char* sched : {"continuation_stalling", "child_full", "child_rtc"}) {
+  for (const char* sched : {"continuation_stalling", "child_full", "child_rtc", "adws"}) {
     all.push_back({sched, 2, {{"TOBI_SCHED", sched}}});
     all.push_back({sched, 4, {{"TOBI_SCHED", sched}, nodes, sim, block, sub, cache}});
   }

@@ -136,7 +136,7 @@ TEST(global_mistakes, held_across_a_fork) {
 
 // A join that must wait: its child is elsewhere.
 TEST(global_mistakes, held_across_a_join) {
-  for (const char* sched : {"continuation_greedy", "continuation_stalling", "child_full", "child_rtc"}) {
+  for (const char* sched : {"continuation_greedy", "continuation_stalling", "child_full", "child_rtc", "adws"}) {
     const place p{"join", 2, {{"TOBI_SCHED", sched}}};
     const outcome o = in_place(p, [](tobi::runtime&) {
       const auto a = tobi::allocate_all<long>(100);

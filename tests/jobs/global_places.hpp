@@ -30,6 +30,7 @@ inline std::vector<place> small_caches() {
     all.push_back({policy, 2, {nodes, ofi, tcp, block, sub, cache, how}});
   }
   all.push_back({"migrate", 2, {nodes, sim, block, sub, cache, {"TOBI_DEBUG_MIGRATE", "1"}}});
+  all.push_back({"adws", 4, {nodes, sim, block, sub, cache, {"TOBI_SCHED", "adws"}}});
   return all;
 }
 

@@ -44,7 +44,8 @@ class ityr_programs : public testing::TestWithParam<way> {
   }
 };
 inline auto ityr_ways() {
-  return testing::ValuesIn(usual_ways_and({{"child_full", 3, {{"TOBI_SCHED", "child_full"}}}}));
+  return testing::ValuesIn(
+      usual_ways_and({{"child_full", 3, {{"TOBI_SCHED", "child_full"}}}, {"adws", 4, {{"TOBI_SCHED", "adws"}}}}));
 }
 
 /// In a task: ends the job where CONDITION does not hold.

@@ -27,7 +27,8 @@ std::vector<way> ways() {
   return usual_ways_and({{"the", 3, {{"TOBI_DEQUE", "the"}}},
                          {"stalling", 3, {{"TOBI_SCHED", "continuation_stalling"}}},
                          {"child_full", 3, {{"TOBI_SCHED", "child_full"}}},
-                         {"child_rtc", 3, {{"TOBI_SCHED", "child_rtc"}}}});
+                         {"child_rtc", 3, {{"TOBI_SCHED", "child_rtc"}}},
+                         {"adws", 4, {{"TOBI_SCHED", "adws"}, {"TOBI_TRANSPORT", "sim"}, {"TOBI_NODES", "2"}}}});
 }
 
 class loops : public in_each_way {};

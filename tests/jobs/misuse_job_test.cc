@@ -153,7 +153,7 @@ TEST(a_fork_without_a_runtime, is_said_to_be) {
 }
 
 TEST(a_fork_outside_of_a_run, is_said_to_be) {
-  for (const char* sched : {"continuation_greedy", "continuation_stalling", "child_full", "child_rtc"}) {
+  for (const char* sched : {"continuation_greedy", "continuation_stalling", "child_full", "child_rtc", "adws"}) {
     for (int (*forks)() : {&spawns, &loops, &spawns_a_future, &finishes}) {
       ends_with(is_outside, 2, {{"TOBI_SCHED", sched}}, [=](tobi::runtime&) { return forks(); });
       ends_with(is_outside, 1, {{"TOBI_SCHED", sched}}, [=](tobi::runtime&) {

@@ -43,6 +43,7 @@ std::vector<way> ways() {
       {"stalling", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_SCHED", "continuation_stalling"}, block, cache}},
       {"child_full", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_SCHED", "child_full"}, block, cache}},
       {"child_rtc", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_SCHED", "child_rtc"}, block, cache}},
+      {"adws", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_SCHED", "adws"}, block, cache}},
       {"debug", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_DEBUG_MIGRATE", "1"}, {"TOBI_DEBUG_GLOBAL", "1"}, block, cache}},
       {"traced", 4, {sim, {"TOBI_NODES", "2"}, {"TOBI_TRACE", trace_file.c_str()}, block, cache}},
   };

@@ -160,7 +160,7 @@ TEST_P(graphs, a_join_too_many_is_one_sentence) {
 
 std::vector<way> ways() {
   std::vector<way> all;
-  for (const char* sched : {"continuation_greedy", "continuation_stalling", "child_full", "child_rtc"}) {
+  for (const char* sched : {"continuation_greedy", "continuation_stalling", "child_full", "child_rtc", "adws"}) {
     for (const int workers : {1, 2, 4}) all.push_back({sched, "steal_word", workers});
     all.push_back({sched, "the", 3});
     all.push_back({sched, "steal_word", 3, "sim"});

@@ -28,7 +28,8 @@ class schedulers : public testing::TestWithParam<const char*> {
 };
 
 INSTANTIATE_TEST_SUITE_P(all, schedulers,
-                         testing::Values("continuation_greedy", "continuation_stalling", "child_full", "child_rtc"),
+                         testing::Values("continuation_greedy", "continuation_stalling", "child_full", "child_rtc",
+                                         "adws"),
                          [](const auto& i) { return std::string(i.param); });
 
 TEST_P(schedulers, the_one_that_was_asked_for_is_at_work) {

@@ -253,7 +253,7 @@ INSTANTIATE_TEST_SUITE_P(workers, task,
 
 std::vector<mode> other_schedulers() {
   std::vector<mode> modes;
-  for (const char* sched : {"continuation_stalling", "child_full", "child_rtc"}) {
+  for (const char* sched : {"continuation_stalling", "child_full", "child_rtc", "adws"}) {
     for (const int workers : {1, 2, 3, 8}) modes.push_back({workers, "steal_word", "0", sched});
     for (const int workers : {1, 3}) modes.push_back({workers, "the", "0", sched});
   }

@@ -24,6 +24,7 @@ std::vector<way> ways() {
   const setting sim{"TOBI_TRANSPORT", "sim"}, two{"TOBI_NODES", "2"};
   return usual_ways_and({{"the", 4, {sim, two, {"TOBI_DEQUE", "the"}}},
                          {"stalling", 4, {sim, two, {"TOBI_SCHED", "continuation_stalling"}}},
+                         {"adws", 4, {sim, two, {"TOBI_SCHED", "adws"}}},
                          {"child_full", 4, {sim, two, {"TOBI_SCHED", "child_full"}}},
                          {"child_rtc", 4, {sim, two, {"TOBI_SCHED", "child_rtc"}}}});
 }

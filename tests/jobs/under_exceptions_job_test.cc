@@ -281,6 +281,7 @@ const way ways[] = {
     {"nodes", 4, {{"TOBI_NODES", "2"}}},
     {"stalling_one", 1, {{"TOBI_SCHED", "continuation_stalling"}}},
     {"stalling_three", 3, {{"TOBI_SCHED", "continuation_stalling"}}},
+    {"adws", 3, {{"TOBI_SCHED", "adws"}}},
     {"child_full", 3, {{"TOBI_SCHED", "child_full"}}},
     {"child_rtc", 3, {{"TOBI_SCHED", "child_rtc"}}},
     {"moved_at_forks", 1, {{"TOBI_DEBUG_MIGRATE", "1"}}},

@@ -56,6 +56,11 @@ later expect_wrong attendant-believes-bottom "$m/attendant.pml" 's/:: now < unti
 later expect_wrong attendant-believes-slots "$m/attendant.pml" 's/ \&\& lies_at\[slot\[held\]\] >= line//'
 later expect_wrong attendant-door-without-fence "$m/attendant.pml" 's/^ *heavy_fence();  .\* of the door.*$//'
 later expect_wrong attendant-owner-compares-first "$m/attendant.pml" 's/^       stores!BOTTOM,0,(depth - 1);$//;s/popped\[f\] = true; depth-- }$/popped[f] = true; depth-- }; stores!BOTTOM,0,depth/'
+later expect_right division "$m/division.pml"
+later expect_wrong division-shows-who-has-sent "$m/division.pml" 's/:: middle != w -> skip  .* it was told.*$/:: middle != w -> if :: entry[w] = SHOWN :: skip fi/'
+later expect_wrong division-keeps-to-its-group "$m/division.pml" 's/:: hi == lo \&\& !open\[w\] -> open.*$/:: false -> skip/'
+later expect_wrong division-shows-and-keeps "$m/division.pml" 's/ready\[w\] = sent\[w\]; sent\[w\] = NONE }/ready[w] = sent[w] }/'
+later expect_wrong division-without-attendants "$m/division.pml" 's/^  :: atomic { !OVER.*$//'
 later expect_right greedy_join "$m/greedy_join.pml"
 later expect_wrong greedy_join-value-after-done "$m/greedy_join.pml" 's/^  value = 1;$/  skip;/'
 later expect_wrong greedy_join-without-list "$m/greedy_join.pml" 's/next\[me\] = seen;/next[me] = 0;/'

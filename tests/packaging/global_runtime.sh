@@ -10,7 +10,7 @@ flags="-std=c++20 -O1 -Wall -Wextra -Werror -I$ROOT/libcore/include"
   $CXX "$folder/program.o" -o "$folder/static" "$lib/libtobi.a" -lhwloc -lpthread -ldl -lm &&
   $CXX "$folder/program.o" -o "$folder/shared" -L"$lib" -ltobi -Wl,-rpath,"$lib"; } >"$out" 2>&1; verdict $? "the programs build"
 for how in static shared; do
-  for schedule in continuation_greedy continuation_stalling child_full child_rtc; do
+  for schedule in continuation_greedy continuation_stalling child_full child_rtc adws; do
     run TOBI_WORKERS=3 TOBI_SCHED=$schedule "$folder/$how"; all "libtobi, $how: $schedule" '[ $status -eq 0 ]' '[ "$(cat "$out")" = "3 workers: 6765" ]' silent
   done
   run TOBI_WORKERS=4 TOBI_NODES=2 TOBI_DEBUG_MIGRATE=1 "$folder/$how"; all "libtobi, $how: two nodes, main's stack is watched" '[ $status -eq 0 ]' '[ "$(cat "$out")" = "4 workers: 6765" ]' silent

@@ -51,6 +51,16 @@ void serial_loop(std::size_t chunk, std::size_t count, F&& f, First first, Other
 template <class Policy, class F, class First, class... Others>
 void loop(const Policy& how, std::size_t count, F f, First first, Others... others) {
   if (count <= leaf_of(how)) return serial_loop(chunk_of(how), count, f, first, others...);
+  if constexpr (tobi::detail::travels<std::tuple<F, First, Others...>>) {
+    if (tobi::pieces::divides()) {
+      const auto part = [=](std::size_t from, std::size_t to) {
+        loop(how, to - from, f, after(first, from), after(others, from)...);
+        return std::monostate();
+      };
+      tobi::pieces::in_shares<std::monostate>(count, leaf_of(how), part, tobi::pieces::nothing_combined{});
+      return;
+    }
+  }
   const std::size_t half = count / 2;
   auto left = fork([=]() mutable { loop(how, half, f, first, others...); });
   loop(how, count - half, f, after(first, half), after(others, half)...);

@@ -5,6 +5,7 @@
 #pragma GCC system_header
 #endif
 
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <functional>
@@ -20,7 +21,7 @@
 
 namespace ityr {
 
-/// How much work a function of parallel_invoke() is, compared with the others. It has no effect here.
+/// How much work a function of parallel_invoke() is, compared with the others: see tobi/hint.hpp.
 template <class W>
 struct workhint_of {
   W work;
@@ -188,14 +189,47 @@ auto calls(F&& function, Rest&&... rest) {
   }
 }
 
+/// The work of N functions, as EACH of the arguments of parallel_invoke() says it.
+template <std::size_t N, class... Calls>
+std::array<double, N> work_of([[maybe_unused]] const Calls&... each) {
+  std::array<double, N> all{};
+  std::size_t functions = 0;
+  [[maybe_unused]] const auto look = [&](const auto& argument) {
+    using A = std::decay_t<decltype(argument)>;
+    if constexpr (is_workhint<A>) {
+      all[functions - 1] = static_cast<double>(argument.work);
+    } else if constexpr (!is_tuple<A>) {
+      all[functions++] = 1;
+    }
+  };
+  (look(each), ...);
+  return all;
+}
+/// Whether functions can be dealt to other workers.
+template <class... C>
+inline constexpr bool can_be_dealt = (tobi::detail::travels<C> && ...) &&
+                                     (!comes_as_bytes<std::invoke_result_t<C&>> && ...);
+
 }  // namespace internal
 
 /// Calls functions in parallel, and returns their results in a tuple, std::monostate for none. Each function may be
 /// followed by a tuple of its arguments, and by a workhint().
 template <class... Calls>
 auto parallel_invoke(Calls&&... each) {
+  const auto work = [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
+    return internal::work_of<N>(each...);
+  };
   auto all = internal::calls(std::forward<Calls>(each)...);
-  return std::apply([](auto&... one) { return internal::invoke_all(one...); }, all);
+  return std::apply(
+      [&]<class... C>(C&... one) {
+        if constexpr (sizeof...(C) != 0 && internal::can_be_dealt<C...>) {
+          if (tobi::pieces::divides()) {
+            return tobi::pieces::invoke_shares<C...>(work(std::integral_constant<std::size_t, sizeof...(C)>()), one...);
+          }
+        }
+        return internal::invoke_all(one...);
+      },
+      all);
 }
 
 /// Collective: runs FUNCTION with ARGUMENTS as the root task, and returns its result in every process. In a task it is

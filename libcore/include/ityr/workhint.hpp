@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work hints of loops. They have no effect here, and cost nothing.
+// Work hints of loops. They have no effect here, and cost nothing: a loop is divided by what its last execution took.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header

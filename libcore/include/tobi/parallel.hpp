@@ -7,17 +7,21 @@
 #pragma GCC system_header
 #endif
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "tobi/detail/combining.hpp"
+#include "tobi/detail/divide.hpp"
 #include "tobi/detail/measured_pieces.hpp"
 #include "tobi/detail/one_error.hpp"
+#include "tobi/hint.hpp"
 #include "tobi/placement.hpp"
 #include "tobi/task.hpp"
 
@@ -54,6 +58,99 @@ std::tuple<element_of<F>, element_of<G>, element_of<Rest>...> invoke_all(const F
   } else {
     return std::tuple_cat(std::tuple<element_of<F>>(child.join()), std::move(others));
   }
+}
+
+#ifndef TOBI_ELIDE
+
+/// Whether the functions F can be dealt out: the results of those that begin elsewhere come back together.
+template <class... F>
+inline constexpr bool can_be_dealt = detail::result_moves<std::tuple<element_of<F>...>>;
+
+/// All functions, of which each one has a share of RANGE that is as large as its work.
+template <class F>
+std::tuple<element_of<F>> invoke_dealt(const detail::division& range, const std::array<double, 1>&, nested inside,
+                                       const F& last) {
+  return with_share(range, inside, [&] { return invoke_all<F>(last); });
+}
+template <class F, class G, class... Rest>
+std::tuple<element_of<F>, element_of<G>, element_of<Rest>...> invoke_dealt(
+    const detail::division& range, const std::array<double, 2 + sizeof...(Rest)>& work, nested inside, const F& first,
+    const G& second, const Rest&... rest) {
+  if (!range.spans()) {
+    return with_share(range, inside, [&] { return invoke_all<F, G, Rest...>(first, second, rest...); });
+  }
+  std::array<double, 1 + sizeof...(Rest)> others{};
+  for (std::size_t i = 0; i < others.size(); ++i) others[i] = work[i + 1];
+  const double share = share_among(work[0], std::accumulate(others.begin(), others.end(), 0.0), others.size());
+  const detail::division right = range.part(share, 1);
+  const bool at_home = detail::tobi_division_sends(&range, &right) != 0;
+  auto there = spawn([=] {
+    detail::tobi_division_go(&right);
+    return invoke_dealt<G, Rest...>(right, others, nested::unknown, second, rest...);
+  });
+  const detail::division left = range.part(0, share);
+  if (at_home) detail::tobi_division_go(&left);  // a thief has taken this task all the same
+  auto mine = invoke_dealt<F>(left, {work[0]}, inside, first);
+  return std::tuple_cat(std::move(mine), there.join());
+}
+
+#endif
+
+/// invoke_all() of functions whose WORK may be known, among the workers that the caller has.
+template <class... F>
+std::tuple<element_of<F>...> invoke_shares([[maybe_unused]] const std::array<double, sizeof...(F)>& work,
+                                           const F&... functions) {
+#ifndef TOBI_ELIDE
+  if constexpr (sizeof...(F) > 1 && can_be_dealt<F...>) {
+    if (divides()) {
+      detail::division range;
+      detail::tobi_division_get(&range);
+      const within_division own(range);
+      detail::tobi_division_go(&range);
+      const bool was = detail::tobi_division_begins(&range) != 0;  // so that nobody takes what is about to be sent away
+      return invoke_dealt<F...>(range, work, nested_if(was), functions...);
+    }
+  }
+#endif
+  return invoke_all<F...>(functions...);
+}
+
+/// ONE and OTHER, which return nothing and are alike.
+template <class One, class Other>
+void in_both(const One& one, const Other& other) {
+  if (divides()) {
+    invoke_shares<One, Other>({1, 1}, one, other);
+    return;
+  }
+  auto first = spawn(one);
+  other();
+  first.join();
+}
+
+/// The functions among ARGUMENTS, by reference, in a tuple.
+template <class T>
+auto if_function(const T& argument) noexcept {
+  if constexpr (is_hint<T>) {
+    return std::tuple<>();
+  } else {
+    return std::tuple<const T&>(argument);
+  }
+}
+/// The work of the functions among ARGUMENTS, of which there are N.
+template <std::size_t N, class... Arguments>
+std::array<double, N> work_of([[maybe_unused]] const Arguments&... arguments) noexcept {
+  std::array<double, N> all{};
+  std::size_t at = 0;
+  double work = 1;
+  [[maybe_unused]] const auto look = [&](const auto& argument) {
+    if constexpr (is_hint<decltype(argument)>) {
+      work = argument.work;
+    } else {
+      all[at++] = std::exchange(work, 1);
+    }
+  };
+  (look(arguments), ...);
+  return all;
 }
 
 /// A grain that a program names: at least 1.
@@ -136,15 +233,61 @@ struct reduce_work {
 /// What a reduction over N indices never splits: so many that there are at most 1024 parts.
 constexpr std::size_t reduce_block(std::size_t n) noexcept { return (n + 1023) / 1024; }
 
-/// [BEGIN, END) is not empty.
+/// [BEGIN, END) is not empty, and of a reduction whose BLOCK is never split.
 template <class R, class Index, class Map, class Combine>
-R reduce_range(Index begin, Index end, std::size_t grain, const R& identity, const Map& map, const Combine& combine) {
+R reduce_range(Index begin, Index end, std::size_t block, std::size_t grain, const R& identity, const Map& map,
+               const Combine& combine) {
   if (grain != measured_grain) return reduce_halves<R>(begin, end, grain, identity, map, combine);
-  return in_measured_tasks(begin, end, reduce_block(distance(begin, end)),
-                           reduce_work<R, Map, Combine>{identity, map, combine});
+  return in_measured_tasks(begin, end, block, reduce_work<R, Map, Combine>{identity, map, combine});
 }
 
 #pragma GCC diagnostic pop
+
+/// What the program says of a loop from BEGIN on, of the numbers of its iterations.
+template <class Index, class Work>
+auto indices_of(Index begin, const work_hints<Work>& told) {
+  return [begin, work = told.work](std::size_t lo, std::size_t hi) {
+    Work of = work;
+    return static_cast<double>(of(advanced(begin, lo), advanced(begin, hi)));
+  };
+}
+
+/// Of a loop whose work the program does not say.
+struct no_hints {};
+
+/// for_range(), among the workers that the caller has.
+template <class Index, class Body, class Told>
+void for_shares(Index begin, Index end, std::size_t grain, const Body& body, const Told& told) {
+  const std::size_t n = distance(begin, end), block = std::max<std::size_t>(grain, 1);
+  if (n <= block || !divides()) {
+    for_range(begin, end, grain, body);
+    return;
+  }
+  const auto part = [=](std::size_t lo, std::size_t hi) {
+    for_range(advanced(begin, lo), advanced(begin, hi), grain, body);
+    return std::monostate();
+  };
+  if constexpr (std::is_same_v<Told, no_hints>) {
+    in_shares<std::monostate>(n, block, part, nothing_combined{});
+  } else {
+    in_told_shares<std::monostate>(indices_of(begin, told), n, block, part, nothing_combined{});
+  }
+}
+/// reduce_range(), among the workers that the caller has.
+template <class R, class Index, class Map, class Combine, class Told>
+R reduce_shares(Index begin, Index end, std::size_t grain, const R& identity, const Map& map, const Combine& combine,
+                const Told& told) {
+  const std::size_t n = distance(begin, end), block = grain == measured_grain ? reduce_block(n) : grain;
+  if (n <= block || !divides()) return reduce_range<R>(begin, end, block, grain, identity, map, combine);
+  const auto part = [=](std::size_t lo, std::size_t hi) {
+    return reduce_range<R>(advanced(begin, lo), advanced(begin, hi), block, grain, identity, map, combine);
+  };
+  if constexpr (std::is_same_v<Told, no_hints>) {
+    return in_shares<R>(n, block, part, combine);
+  } else {
+    return in_told_shares<R>(indices_of(begin, told), n, block, part, combine);
+  }
+}
 
 /// Whether FUNCTION is the body of a loop over Index, or the map of a reduction.
 template <class Function, class Index>
@@ -165,8 +308,8 @@ using index_between =
 inline placement anywhere() { return {global_span<char>(), affinity::none}; }
 
 /// A whole loop. AT says where it begins.
-template <class Begin, class End, class Body>
-void loop(const placement& at, Begin begin, End end, std::size_t grain, const Body& body) {
+template <class Begin, class End, class Body, class Told = no_hints>
+void loop(const placement& at, Begin begin, End end, std::size_t grain, const Body& body, const Told& told = {}) {
   using Index = index_between<Begin, End>;
   detail::check_closure<Body>();
   check_body<Body, Index>();
@@ -176,7 +319,7 @@ void loop(const placement& at, Begin begin, End end, std::size_t grain, const Bo
     if (!(first < last)) return;
     with_one_error([&] {
       if (!at.at_owners()) {
-        for_range(first, last, grain, body);
+        for_shares(first, last, grain, body, told);
         return;
       }
       const std::size_t n = distance(first, last);
@@ -190,9 +333,9 @@ void loop(const placement& at, Begin begin, End end, std::size_t grain, const Bo
 }
 
 /// A whole reduction. AT says where it begins.
-template <class R, class Begin, class End, class Map, class Combine>
+template <class R, class Begin, class End, class Map, class Combine, class Told = no_hints>
 R reduction(const placement& at, Begin begin, End end, std::size_t grain, const R& identity, const Map& map,
-            const Combine& combine) {
+            const Combine& combine, const Told& told = {}) {
   using Index = index_between<Begin, End>;
   detail::check_result<R>();
   detail::check_closure<Map>();
@@ -209,18 +352,31 @@ R reduction(const placement& at, Begin begin, End end, std::size_t grain, const 
     const auto last = static_cast<Index>(end);
     if (!(first < last)) return identity;
     return with_one_error([&]() -> R {
-      if (!at.at_owners()) return reduce_range<R>(first, last, grain, identity, map, combine);
+      if (!at.at_owners()) return reduce_shares<R>(first, last, grain, identity, map, combine, told);
       const std::size_t n = distance(first, last);
       const auto part = [at, first, grain, n, identity, own_map = map, own = combine](std::size_t from,
                                                                                       std::size_t to) {
-        return reduce_range<R>(advanced(first, from), advanced(first, to), at.alone() ? n : grain, identity, own_map,
-                               own);
+        return reduce_range<R>(advanced(first, from), advanced(first, to), reduce_block(to - from),
+                               at.alone() ? n : grain, identity, own_map, own);
       };
       const auto all = fold_at_homes<R>(at, n, part, combine);
       return all ? *all : identity;
     });
   } else {
     return identity;  // the compiler has said why not
+  }
+}
+
+/// A whole parallel_invoke().
+template <class... F>
+std::tuple<element_of<F>...> invoke_checked(const std::array<double, sizeof...(F)>& work, const F&... functions) {
+  (detail::check_closure<F>(), ...);
+  (detail::check_moved_result<detail::result_of<F>>(), ...);
+  constexpr bool all_move = ((detail::travels<F> && detail::result_moves<detail::result_of<F>>)&&...);
+  if constexpr (sizeof...(F) == 0 || !all_move) {
+    return {};
+  } else {
+    return with_one_error([&] { return invoke_shares<F...>(work, functions...); });
   }
 }
 
@@ -237,15 +393,17 @@ R reduction(const placement& at, Begin begin, End end, std::size_t grain, const 
 /// @endcode
 template <class... Functions>
 std::tuple<pieces::element_of<std::decay_t<Functions>>...> parallel_invoke(Functions&&... functions) {
-  (detail::check_closure<std::decay_t<Functions>>(), ...);
-  (detail::check_moved_result<detail::result_of<std::decay_t<Functions>>>(), ...);
-  constexpr bool all_move = ((detail::travels<std::decay_t<Functions>> &&
-                              detail::result_moves<detail::result_of<std::decay_t<Functions>>>)&&...);
-  if constexpr (sizeof...(Functions) == 0 || !all_move) {
-    return {};
-  } else {
-    return pieces::with_one_error([&] { return pieces::invoke_all<std::decay_t<Functions>...>(functions...); });
-  }
+  return pieces::invoke_checked<std::decay_t<Functions>...>(pieces::work_of<sizeof...(Functions)>(functions...),
+                                                            functions...);
+}
+/// The same, where a hint() says how much work the function behind it is.
+template <class... Arguments>
+requires(pieces::is_hint<Arguments> || ...) auto parallel_invoke(Arguments&&... arguments) {
+  return std::apply(
+      [&]<class... Functions>(const Functions&... functions) {
+        return pieces::invoke_checked<Functions...>(pieces::work_of<sizeof...(Functions)>(arguments...), functions...);
+      },
+      std::tuple_cat(pieces::if_function(arguments)...));
 }
 
 /// body(i) for each i of [begin, end), or body(first, last) for the parts of it that are executed one after the other:
@@ -280,6 +438,17 @@ void parallel_for(const placement& at, Begin begin, End end, const Body& body) {
 template <std::integral Begin, std::integral End, std::integral Grain, class Body>
 void parallel_for(const placement& at, Begin begin, End end, Grain grain, const Body& body) {
   pieces::loop<Begin, End, std::decay_t<Body>>(at, begin, end, pieces::grain_of(grain), body);
+}
+
+/// The same, where TOLD says how much work which iterations are: see hints().
+template <class Work, std::integral Begin, std::integral End, class Body>
+void parallel_for(const work_hints<Work>& told, Begin begin, End end, const Body& body) {
+  pieces::loop<Begin, End, std::decay_t<Body>>(pieces::anywhere(), begin, end, pieces::measured_grain, body, told);
+}
+/// The same with both.
+template <class Work, std::integral Begin, std::integral End, std::integral Grain, class Body>
+void parallel_for(const work_hints<Work>& told, Begin begin, End end, Grain grain, const Body& body) {
+  pieces::loop<Begin, End, std::decay_t<Body>>(pieces::anywhere(), begin, end, pieces::grain_of(grain), body, told);
 }
 
 /// Returns map(i), combined by COMBINE for each i of [begin, end); or map(first, last) of parts of it, for a map that
@@ -319,6 +488,21 @@ R parallel_reduce(const placement& at, Begin begin, End end, Grain grain, const 
                   const Combine& combine) {
   return pieces::reduction<R, Begin, End, std::decay_t<Map>, std::decay_t<Combine>>(
       at, begin, end, pieces::grain_of(grain), identity, map, combine);
+}
+
+/// The same, where TOLD says how much work which indices are: see hints().
+template <class Work, std::integral Begin, std::integral End, class R, class Map, class Combine>
+R parallel_reduce(const work_hints<Work>& told, Begin begin, End end, const R& identity, const Map& map,
+                  const Combine& combine) {
+  return pieces::reduction<R, Begin, End, std::decay_t<Map>, std::decay_t<Combine>>(
+      pieces::anywhere(), begin, end, pieces::measured_grain, identity, map, combine, told);
+}
+/// The same with both.
+template <class Work, std::integral Begin, std::integral End, std::integral Grain, class R, class Map, class Combine>
+R parallel_reduce(const work_hints<Work>& told, Begin begin, End end, Grain grain, const R& identity, const Map& map,
+                  const Combine& combine) {
+  return pieces::reduction<R, Begin, End, std::decay_t<Map>, std::decay_t<Combine>>(
+      pieces::anywhere(), begin, end, pieces::grain_of(grain), identity, map, combine, told);
 }
 
 #ifdef TOBI_ELIDE

@@ -28,6 +28,7 @@
 #include <type_traits>
 
 #include "tobi/checkout.hpp"
+#include "tobi/detail/division.hpp"
 #include "tobi/detail/global.hpp"
 #include "tobi/global_memory.hpp"
 #include "tobi/global_ptr.hpp"
@@ -331,6 +332,7 @@ constexpr bool is_nested(nested said, bool known) noexcept {
 /// and is divided there, so the depth is the logarithm of the number of parts.
 template <class Leaf>
 void at_homes(const placement& at, std::size_t lo, std::size_t hi, const Leaf& leaf, nested inside = nested::unknown) {
+  [[maybe_unused]] const within_division none(detail::division{});  // the parts are of one worker each
   if (hi - lo > 1) {
     const bool was = part_begins();  // so that nobody takes what is about to be sent away
     const halves_of_parts halves(at, lo, hi);
@@ -355,6 +357,7 @@ void at_homes(const placement& at, std::size_t lo, std::size_t hi, const Leaf& l
 template <class R, class Fold, class Combine>
 std::optional<R> fold_homes(const placement& at, std::size_t lo, std::size_t hi, std::size_t n, const Fold& fold,
                             const Combine& combine, nested inside = nested::unknown) {
+  [[maybe_unused]] const within_division none(detail::division{});  // as above
   if (hi - lo > 1) {
     const bool was = part_begins();  // as above
     const halves_of_parts halves(at, lo, hi);

@@ -21,6 +21,7 @@
 #include "tobi/global_ptr.hpp"
 #include "tobi/global_ref.hpp"
 #include "tobi/global_vector.hpp"
+#include "tobi/hint.hpp"
 #include "tobi/mapped_file.hpp"
 #include "tobi/migratable.hpp"
 #include "tobi/on_all_workers.hpp"

@@ -165,7 +165,15 @@ void chunk_loop(const execution_policy& how, const Body& body, const Range&... r
   with_one_error([&] {
     const placement at = home_of(how, cutoff, size, ranges...);
     if (!at.at_owners()) {
-      part(0, size, false);
+      if (size <= cutoff || !divides()) {
+        part(0, size, false);
+        return;
+      }
+      const auto share = [=](std::size_t begin, std::size_t end) {
+        part(begin, end, false);
+        return std::monostate();
+      };
+      in_shares<std::monostate>(size, cutoff, share, nothing_combined{});
       return;
     }
     at_homes(at, 0, at.parts(),
@@ -209,7 +217,9 @@ R chunk_reduction(const execution_policy& how, const R& initial, const Combine& 
       return fold_chunks<R, Map, Combine>(how, begin, end, cutoff, map, combine, ranges...);
     };
     Combine mine = combine;
-    return mine(initial, at.at_owners() ? *fold_at_homes<R>(at, size, part, combine) : part(0, size));
+    return mine(initial, at.at_owners()               ? *fold_at_homes<R>(at, size, part, combine)
+                         : size > cutoff && divides() ? in_shares<R>(size, cutoff, part, combine)
+                                                      : part(0, size));
   });
 }
 

@@ -92,9 +92,8 @@ void merge_in_tasks(const execution_policy& how, global_span<const T> one, globa
   }
   const std::size_t half = size / 2;
   const std::size_t i = share_of_first(one, two, half, less);
-  auto left = spawn([=] { merge_in_tasks(how, one.first(i), two.first(half - i), out.first(half), less); });
-  merge_in_tasks(how, one.subspan(i), two.subspan(half - i), out.subspan(half), less);
-  left.join();
+  in_both([=] { merge_in_tasks(how, one.first(i), two.first(half - i), out.first(half), less); },
+          [=] { merge_in_tasks(how, one.subspan(i), two.subspan(half - i), out.subspan(half), less); });
 }
 
 /// The elements [BEGIN, BEGIN + out.size()) of what ONE and TWO make together.

@@ -166,7 +166,15 @@ inline execution_policy in_part(const execution_policy& how, const placement& at
 template <class Leaf>
 void in_tasks_at(const placement& at, std::size_t n, std::size_t cutoff, const Leaf& leaf) {
   if (!at.at_owners()) {
-    in_tasks(0, n, cutoff, leaf);
+    if (n <= cutoff || !divides()) {
+      in_tasks(0, n, cutoff, leaf);
+      return;
+    }
+    const auto part = [=](std::size_t from, std::size_t to) {
+      in_tasks(from, to, cutoff, leaf);
+      return std::monostate();
+    };
+    in_shares<std::monostate>(n, cutoff, part, nothing_combined{});
     return;
   }
   at_homes(at, 0, at.parts(), [=](std::size_t piece) {

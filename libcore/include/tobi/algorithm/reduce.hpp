@@ -56,8 +56,15 @@ R fold(const execution_policy& how, std::size_t begin, std::size_t end, const Ma
 template <class R, class Map, class Combine, access... How, class... T>
 R fold_all(const execution_policy& how, std::size_t size, const Map& map, const Combine& combine,
            operand<How, T>... ranges) {
-  const placement at = home_of(how, cutoff_of<T...>(how), size, ranges...);
-  if (!at.at_owners()) return fold<R>(how, 0, size, map, combine, ranges...);
+  const std::size_t cutoff = cutoff_of<T...>(how);
+  const placement at = home_of(how, cutoff, size, ranges...);
+  if (!at.at_owners()) {
+    if (size <= cutoff || !divides()) return fold<R>(how, 0, size, map, combine, ranges...);
+    const auto share = [=](std::size_t begin, std::size_t end) {
+      return fold<R>(how, begin, end, map, combine, ranges...);
+    };
+    return in_shares<R>(size, cutoff, share, combine);
+  }
   execution_policy own = how;
   if (at.alone()) own.cutoff = size;
   const auto part = [=](std::size_t begin, std::size_t end) {

@@ -40,9 +40,7 @@ void both_halves(const execution_policy& how, std::size_t size, const One& one, 
     other();
     return;
   }
-  auto first = spawn(one);
-  other();
-  first.join();
+  in_both(one, other);
 }
 
 /// Sorts what is in A. The result is in A, or, if ACROSS, in B. LEAF elements, at least 1, are opened as a whole.

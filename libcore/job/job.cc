@@ -557,7 +557,7 @@ void job::take_result(const detail::root& what, void* result, bool last) {
   barrier();  // everybody has read it, and nobody is stealing any more
   if (global_->memory()->used) global_->memory()->acquire(0, -1);
   if (last) {
-    sched::this_worker().end_of_run();
+    sched::this_worker().futures().end_of_run();
     sched::this_worker().count_run(arch::now_ns() - run_began_ns_);
   } else {
     // Tasks of the run around it, which wanted a pause when this root had ended.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a worker that has ended its part of a loop keeps from the parts of other nodes, and of other groups of workers
-// (surroundings.hpp).
+// How long a worker that has ended its part of a loop keeps from the parts of other nodes, and of other groups of
+// workers (surroundings.hpp).
 //
-// A loop over distributed memory begins each part where its data are (tobi/placement.hpp), or where it was the last time
-// (tobi/detail/divide.hpp). A worker that ends early
-// could go and take what is left elsewhere. Its data would come along, and the next loop over the same data would find
-// the same. So it waits for others of its own node, whose memory it reads directly, and takes of a part on another node
-// only when it has been idle for as long as its own part took, times something that it learns.
+// A loop over distributed memory begins each part where its data are (tobi/placement.hpp), or where it was the last
+// time (tobi/detail/divide.hpp). A worker that ends early could go and take what is left elsewhere. Its data would come
+// along, and the next loop over the same data would find the same. So it waits for others of its own node, whose memory
+// it reads directly, and takes of a part on another node only when it has been idle for as long as its own part took,
+// times something that it learns.
 //
 // If moving a part costs no more than to compute it, once is right: the wait is at most what was computed, as in the
 // problem of renting or buying skis, whose best rule loses a factor of two at most. Where it costs more (a sweep over
@@ -15,9 +15,9 @@
 // waiting rather than computing, the wait becomes four times as long, up to 16 times. Where it was much to compute, it
 // becomes half of that, down to once. Nor is it ever longer than 20 ms (320 ms), in which a network brings much.
 //
-// There may be several groups: the innermost one opens at once, and half of the wait passes before the next one, half of
-// the rest before that behind it, and so on; all of it before the last. Groups within a node are another matter: what
-// moves between them is cache lines, and each is waited for by an eighth of the part, at most 1 ms.
+// There may be several groups: the innermost one opens at once, and half of the wait passes before the next one, half
+// of the rest before that behind it, and so on; all of it before the last. Groups within a node are another matter:
+// what moves between them is cache lines, and each is waited for by an eighth of the part, at most 1 ms.
 //
 // Meanwhile the loop may have ended, and what is to be done elsewhere may be something else, which is taken as ever. A
 // worker says in its window whether it runs such a part (deque::runs_part), and a thief that waits passes it by.

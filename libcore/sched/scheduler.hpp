@@ -10,8 +10,8 @@
 //   adws                   continuation_greedy, where patterns deal their parts to ranges of workers
 //
 // The first four are those of the CLUSTER 2022 paper's table II, the fifth is almost deterministic work stealing (SC
-// 2019, divisions.hpp). One more, of TOBI_WORK_SPAN, has one worker and measures (measuring.hpp). A scheduler owns the loop in which its worker enters tasks,
-// and is offered what all of them share (services.hpp).
+// 2019, divisions.hpp). One more, of TOBI_WORK_SPAN, has one worker and measures (measuring.hpp). A scheduler owns the
+// loop in which its worker enters tasks, and is offered what all of them share (services.hpp).
 //
 // Schedulers are made in static storage, so that `this` is the same in every process: wait() may return in another one,
 // and goes on with the scheduler there. They differ in nothing but what their processes have put into them, since the

@@ -3,8 +3,8 @@
 // (own_part.hpp says when the next one opens). Behind the last group everybody is open.
 //
 // A loop at the owners of its data knows one group: the worker's node. A share of a range of workers lies in the ranges
-// that it was divided from (tobi/detail/division.hpp), up to most_groups of them. Those within the node come first, then
-// the node, then what is larger.
+// that it was divided from (tobi/detail/division.hpp), up to most_groups of them. Those within the node come first,
+// then the node, then what is larger.
 #pragma once
 
 #include <array>

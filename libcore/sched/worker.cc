@@ -129,7 +129,8 @@ void worker::on_fork(std::uintptr_t sp, std::uint64_t* words) noexcept {
   poller_.keep_moving();
   fences_.may_move("fork");
   if (parts_.count_forks) ++counts_.forks;
-  if (divisions_.is_sent()) [[unlikely]] return;
+  if (divisions_.is_sent()) [[unlikely]]
+    return;
   presence_.show_ready();
   const bool shows = presence_.asked_for_work();
   sched_->forked(sp, words);

@@ -58,8 +58,6 @@ class worker {
                 std::uint64_t done_value);
   /// To sleep, and to call neighbours that do: they have been told of the end of a run, or of a barrier.
   [[nodiscard]] sleepers& asleep() noexcept { return sleepers_; }
-  /// Outside of tasks, behind each run.
-  void end_of_run() noexcept { futures_.end_of_run(); }
 
   // --- called from tasks -----------------------------------------------------------------------------------
   /// WORDS: the closure's four, then the task_type.

@@ -11,7 +11,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -80,8 +79,9 @@ std::tuple<element_of<F>, element_of<G>, element_of<Rest>...> invoke_dealt(
     return with_share(range, inside, [&] { return invoke_all<F, G, Rest...>(first, second, rest...); });
   }
   std::array<double, 1 + sizeof...(Rest)> others{};
-  for (std::size_t i = 0; i < others.size(); ++i) others[i] = work[i + 1];
-  const double share = share_among(work[0], std::accumulate(others.begin(), others.end(), 0.0), others.size());
+  double all_others = 0;
+  for (std::size_t i = 0; i < others.size(); ++i) all_others += others[i] = work[i + 1];
+  const double share = share_among(work[0], all_others, others.size());
   const detail::division right = range.part(share, 1);
   const bool at_home = detail::tobi_division_sends(&range, &right) != 0;
   auto there = spawn([=] {

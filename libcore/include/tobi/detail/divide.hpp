@@ -158,8 +158,8 @@ dealt<R, Shares> deal_all(const detail::division& range, std::size_t n, std::siz
 template <class Part>
 inline constexpr char loop_name = 0;
 
-/// part(lo, hi) over [0, N), which is not empty, where divides() holds. Its parts have at least BLOCK indices, and begin
-/// where the last execution has shown their shares to be.
+/// part(lo, hi) over [0, N), which is not empty, where divides() holds. Its parts have at least BLOCK indices, and
+/// begin where the last execution has shown their shares to be.
 template <class R, class Part, class Combine>
 R in_shares(std::size_t n, std::size_t block, const Part& part, const Combine& combine) {
   detail::division range;

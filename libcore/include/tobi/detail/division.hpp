@@ -5,7 +5,7 @@
 // Almost deterministic work stealing (Shiina and Taura, SC 2019). A task has a range of workers, in fractions of one.
 // The root has all. A pattern whose parts are known when it begins (a loop, a reduction, parallel_invoke) gives each
 // part as large a share of that range as it is of the work, and each part begins at the first worker of its range. So a
-// pattern that is repeated meets the same workers, whoever else runs.
+// pattern that is repeated meets the same workers, whatever else runs.
 //
 // The range is a value in the closures and on the stacks of tasks, and moves with them. What a worker keeps is that of
 // the code which it runs now (tobi_current_division), for the pattern that this code begins next. A worker that enters
@@ -108,7 +108,8 @@ struct loop_loads {
     for (std::size_t i = 0; i < shares; ++i) all.ns[i] = static_cast<float>(static_cast<double>(ns[i]) * times);
     return all;
   }
-  /// By how much of the whole a division by these differs from one by the OTHERS, where it does so most. Both have some.
+  /// By how much of the whole a division by these differs from one by the OTHERS, where it does so most. Both have
+  /// some.
   [[nodiscard]] constexpr double distance(const loop_loads& other) const noexcept {
     const double own_total = total(), other_total = other.total();
     double most = 0, own = 0, others = 0;

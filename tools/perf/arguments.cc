@@ -23,6 +23,9 @@ namespace {
 constexpr std::uint64_t largest_size = std::uint64_t{1} << 30;
 constexpr std::uint64_t largest_of_all = std::uint64_t{8} << 20;  // as the tools of perftest
 
+constexpr const char* sheet_sizes = "8:2M:x4";
+constexpr std::array<std::uint64_t, 5> sheet_windows{1, 4, 16, 64, 256};
+constexpr double sheet_row_s = 0.25;  // some 60 rows are measured within a minute
 constexpr std::uint64_t most_sizes = 1024;
 constexpr std::uint64_t largest_window = 1u << 20;
 
@@ -31,17 +34,19 @@ struct operation {
   std::uint64_t default_size;
   bool sized;  // --size changes it
 };
-constexpr std::array<operation, 11> operations{{{"get", 8, true},
+constexpr std::array<operation, 13> operations{{{"get", 8, true},
                                                 {"get-fresh", 8, true},
                                                 {"put", 8, true},
                                                 {"amo-faa", 8, false},
                                                 {"amo-cas", 8, false},
                                                 {"put-notify", 8, true},
+                                                {"wake", 8, false},
                                                 {"chain", 8, true},
                                                 {"rate", 8, false},
                                                 {"bw", 64u << 10, true},
                                                 {"steal", 0, false},
-                                                {"barrier", 0, false}}};
+                                                {"barrier", 0, false},
+                                                {sheet_op, 8, true}}};
 
 const operation* find(std::string_view name) {
   const auto* at =
@@ -84,6 +89,10 @@ bool add_range(arguments& a, const std::string& text) {
 void take_sizes(arguments& a, const operation& o, const std::string& list) {
   if (list == "all" && o.sized) {
     for (std::uint64_t bytes = 1; bytes <= largest_of_all; bytes *= 2) a.sizes.push_back(bytes);
+    return;
+  }
+  if (list.empty() && o.name == sheet_op) {
+    (void)add_range(a, sheet_sizes);
     return;
   }
   if (list.empty()) {
@@ -142,7 +151,23 @@ std::vector<std::uint64_t> take_numbers(const std::string& option, const std::st
   return all;
 }
 
+void check_sheet(const arguments& a) {
+  const auto means_nothing = [](bool given, const char* option) {
+    if (given) refuse(std::string(option) + " means nothing for all: the sheet has what it needs");
+  };
+  means_nothing(a.raw, "--raw");
+  means_nothing(a.both_ways, "--bidirectional");
+  means_nothing(a.responder_idle, "--responder-idle");
+  means_nothing(a.histogram, "--histogram");
+  means_nothing(!a.samples.empty(), "--samples");
+  means_nothing(!a.plot.empty(), "--plot");
+  means_nothing(a.pairs != 1, "--pairs");
+  means_nothing(a.workers != 0, "--workers");
+}
+
 void check_together(const arguments& a) {
+  if (a.op == sheet_op) return check_sheet(a);
+  if (!a.html.empty()) refuse("--html means nothing for " + a.op + ": it is for all");
   if (a.windows != std::vector<std::uint64_t>{0} && a.op != "bw" && a.op != "rate") {
     refuse("--window means nothing for " + a.op + ": it is for bw and rate");
   }
@@ -208,6 +233,8 @@ void refuse(const std::string& why) { tobi_tools::refuse("tobi-perf", why); }
 
 bool uses_runtime(const std::string& op) { return op == "steal" || op == "barrier"; }
 
+bool has_sizes(const std::string& op) { return find(op)->sized; }
+
 arguments parse(int argc, char** argv) {
   arguments a;
   std::string sizes;
@@ -242,10 +269,12 @@ arguments parse(int argc, char** argv) {
   app.add_flag("--json", a.json, "one JSON object per row, behind one that says where and how they were measured");
   app.add_flag("--histogram", a.histogram, "how many samples of a row took how long, behind it");
   app.add_option("--samples", a.samples, "write each sample to this file, as CSV");
+  app.add_option("--html", a.html, "all: write the cost sheet to this file, as a page");
   app.add_option("--plot", a.plot, "write median latency against size to this file, as SVG");
   tobi_tools::meeting meeting;
   tobi_tools::add_meeting(app, meeting);
   app.add_flag("--child", a.child)->group("");
+  app.add_flag("--sheet", a.sheet)->group("");
   tobi_tools::parse(app, argc, argv, tobi_tools::sentence_of);
   tobi_tools::meet(meeting, "tobi-perf", argv);
   a.meets = meeting.listen || !meeting.connect.empty();
@@ -259,6 +288,7 @@ arguments parse(int argc, char** argv) {
   given_empty("--size", sizes);
   given_empty("--transport", transports);
   given_empty("--plot", a.plot);
+  given_empty("--html", a.html);
   given_empty("--samples", a.samples);
   given_empty("--window", windows);
   given_empty("--cpus", cpus);
@@ -266,11 +296,13 @@ arguments parse(int argc, char** argv) {
   if (!cpus.empty()) {
     for (const std::uint64_t cpu : take_numbers("--cpus", cpus, 0, 65535)) a.cpus.push_back(static_cast<int>(cpu));
   }
+  if (a.op == sheet_op && windows.empty()) a.windows.assign(sheet_windows.begin(), sheet_windows.end());
+  if (a.op == sheet_op && a.iterations == 0 && a.duration_s == 0) a.duration_s = sheet_row_s;
   take_sizes(a, *o, sizes);
   take_transports(a, transports);
   check_together(a);
   if (tobi::bootstrap::launched() && !a.child) check_launched(a);
-  if (a.json && !a.child) {
+  if ((a.json || !a.html.empty()) && !a.child) {
     const auto of_this = tobi_tools::provenance(argc, argv);
     a.provenance = of_this.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   }

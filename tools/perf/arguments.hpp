@@ -8,6 +8,9 @@
 
 namespace tobi_perf {
 
+/// The operation that measures all of them, for a cost sheet.
+inline constexpr const char* sheet_op = "all";
+
 struct arguments {
   std::string op;
   std::vector<std::uint64_t> sizes;
@@ -24,10 +27,12 @@ struct arguments {
   bool json = false;
   std::string provenance;  // the first line of --json
   std::string plot;        // the file, or ""
+  std::string html;        // all: the page's file, or ""
   std::string samples;     // the file, or ""
   bool histogram = false;
   double duration_s = 0;  // of a row; 0: some tenths of a second
   bool meets = false;     // --listen or --connect
+  bool sheet = false;     // rows are for a cost sheet, which wants the parts of a steal too
   bool child = false;     // this process measures one transport and prints rows for the one that started it
 };
 
@@ -41,5 +46,7 @@ arguments parse(int argc, char** argv);
 
 /// Whether the operation is measured through the public interface, by a program with tasks.
 bool uses_runtime(const std::string& op);
+/// Whether --size changes it.
+bool has_sizes(const std::string& op);
 
 }  // namespace tobi_perf

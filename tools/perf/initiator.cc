@@ -35,7 +35,7 @@ constexpr double clock_share = 0.05;
 bool timed(lane& l, const work& w, std::uint64_t count, double& ns) {
   const std::uint64_t begin = arch::cycles();
   const bool done = l.initiate(w, count);
-  ns = arch::cycles_to_ns(arch::cycles() - begin);
+  ns = arch::cycles_to_ns(arch::cycles() - begin) - l.apart_ns();
   return done;
 }
 
@@ -62,12 +62,12 @@ void begin_samples(const arguments& a) {
 // A target that is to be idle is told nothing, and sleeps on.
 void initiator::wake(const work& w, std::size_t lane_index) {
   lanes_[lane_index]->start(w);
-  if (!a_.responder_idle) other_.begin(w, static_cast<std::uint32_t>(lane_index));
+  if (!w.idle) other_.begin(w, static_cast<std::uint32_t>(lane_index));
 }
 
 void initiator::release(const work& w, std::size_t lane_index, done_by_itself& back, round_taken& in) {
-  if (a_.responder_idle) return;
-  const work only_serves{w.what, w.bytes, false, 0};
+  if (w.idle) return;
+  const work only_serves{w.what, w.bytes};
   const done_by_itself done = other_.stop([&](const stop_flag& stopped) {
     if (w.both_ways) lanes_[lane_index]->respond(only_serves, stopped);
   });
@@ -75,6 +75,16 @@ void initiator::release(const work& w, std::size_t lane_index, done_by_itself& b
   back.ns += done.ns;
   in.core_ns[1] = done.core_ns;
   in.without_core_ns[1] = done.without_core_ns;
+}
+
+// What an idle target has not let end ends once it polls: the lane is of use again.
+bool initiator::drains(const work& w, std::size_t lane_index) {
+  work served = w;
+  served.idle = false;
+  other_.begin(served, static_cast<std::uint32_t>(lane_index));
+  const bool done = lanes_[lane_index]->drain();
+  (void)other_.stop([](const stop_flag&) {});
+  return done;
 }
 
 // How many operations a sample holds, so that reading the clock is no part of it, and how many samples there are.
@@ -174,7 +184,8 @@ void initiator::measure(const item& i, const std::vector<std::string>& unable, s
   for (std::size_t l = 0; l < lanes_.size(); ++l) {
     if (!unable[l].empty()) continue;
     if (stuck_[l]) {
-      rows[l].note = a_.responder_idle ? "the target must poll" : "an operation was not completed in 60 s";
+      rows[l].note = i.todo.idle ? "the target must poll" : "an operation was not completed in 60 s";
+      if (i.todo.idle) stuck_[l] = !drains(i.todo, l);
       continue;
     }
     row& r = rows[l];
@@ -257,7 +268,7 @@ bool initiator::measure_round(lane& l, const work& w, std::uint64_t round, plan&
   const auto take = [&] {
     if (!timed(l, w, p.a_sample, ns)) return false;
     samples.push_back(ns / static_cast<double>(p.a_sample) / directions);
-    spent_ns += ns;
+    spent_ns += ns + l.apart_ns();
     return true;
   };
   const double round_ns = a_.duration_s > 0 ? a_.duration_s * 1e9 / rounds : default_round_ns;

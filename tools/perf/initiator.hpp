@@ -10,6 +10,7 @@
 
 #include "tools/perf/arguments.hpp"
 #include "tools/perf/control.hpp"
+#include "tools/perf/items.hpp"
 #include "tools/perf/lane.hpp"
 #include "tools/perf/pairs.hpp"
 #include "tools/perf/rounds.hpp"
@@ -21,12 +22,6 @@ namespace tobi_perf {
 
 /// Makes the file of --samples, if there is to be one: rank 0 adds to it.
 void begin_samples(const arguments& a);
-
-/// A row of each lane.
-struct item {
-  std::string op;
-  work todo;
-};
 
 class initiator {
  public:
@@ -75,6 +70,7 @@ class initiator {
     pairs_->meet(says);
   }
   void wake(const work& w, std::size_t lane_index);
+  bool drains(const work& w, std::size_t lane_index);
   void release(const work& w, std::size_t lane_index, done_by_itself& back, round_taken& in);
   void take_round(const work& w, const std::vector<std::string>& unable, std::uint64_t round, std::vector<plan>& plans,
                   std::vector<taken>& all);

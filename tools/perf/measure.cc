@@ -20,8 +20,10 @@
 #include "libcore/base/log.hpp"
 #include "tools/perf/control.hpp"
 #include "tools/perf/initiator.hpp"
+#include "tools/perf/items.hpp"
 #include "tools/perf/lane.hpp"
 #include "tools/perf/pairs.hpp"
+#include "tools/perf/set_up.hpp"
 #include "transports/registry.hpp"
 #include "transports/soft/settings.hpp"
 
@@ -33,8 +35,7 @@ namespace arch = tobi::arch;
 namespace base = tobi::base;
 namespace transports = tobi::transports;
 
-constexpr std::uint64_t idle_limit_ns = 5'000'000'000;  // an operation on a target that sleeps
-constexpr std::uint64_t limit_ns = 60'000'000'000;      // and on one that polls: then something is broken
+constexpr std::uint64_t limit_ns = 60'000'000'000;  // an operation on a target that polls: then something is broken
 
 // The other rank's memory, opened here, where both are on one machine; -1 else.
 int peer_file(tobi::bootstrap::bootstrap& job, int own) {
@@ -110,37 +111,11 @@ places bind_rank(tobi::bootstrap::bootstrap& job, const base::settings& s, const
   return all;
 }
 
-// The rows that an operation of the command line is made of, of one size and window.
-std::vector<item> items_of(const arguments& a, std::uint64_t bytes, std::uint64_t window) {
-  const std::string& op = a.op;
-  const char* const both = a.both_ways ? "-both" : "";
-  if (op == "get") return {{"get", {step::get, bytes}}};
-  if (op == "get-fresh") return {{"get-fresh", {step::fresh, bytes}}};
-  if (op == "put") return {{"put", {step::put, bytes}}, {"put-oneway", {step::ping_pong, bytes}}};
-  if (op == "put-notify") return {{"put-notify", {step::notify, bytes}}};
-  if (op == "amo-faa") return {{"amo-faa", {step::fetch_add, 8}}};
-  if (op == "amo-cas") return {{"amo-cas", {step::compare_swap, 8}}};
-  if (op == "chain") return {{"chain", {step::chain, bytes}}};
-  if (op == "rate") return {{fmt::format("rate{}", both), {step::put_window, 8, a.both_ways, window}}};
-  return {{fmt::format("bw-get{}", both), {step::get_window, bytes, a.both_ways, window}},
-          {fmt::format("bw-put{}", both), {step::put_window, bytes, a.both_ways, window}}};
-}
-std::vector<item> items_of(const arguments& a) {
-  std::vector<item> all;
-  for (const std::uint64_t bytes : a.sizes) {
-    for (const std::uint64_t window : a.windows) {
-      const std::vector<item> next = items_of(a, bytes, window);
-      all.insert(all.end(), next.begin(), next.end());
-    }
-  }
-  return all;
-}
-
 // --- rank 0 -------------------------------------------------------------------------------------------
 
-std::string why_unable(const arguments& a, const lane& l, const transports::transport& fabric, const work& w) {
-  if (a.responder_idle && needs_answers(w.what)) return "the target of a ping-pong cannot be idle";
-  if (a.responder_idle && is_atomic(w.what) && fabric.serves_only(1)) {
+std::string why_unable(const lane& l, const transports::transport& fabric, const work& w) {
+  if (w.idle && needs_answers(w.what)) return "the target of a ping-pong cannot be idle";
+  if (w.idle && is_atomic(w.what) && fabric.serves_only(1)) {
     return "the target is the worker that executes the atomics (TOBI_AMO_SERVER=worker) and cannot be idle";
   }
   return l.unable(w);
@@ -162,7 +137,7 @@ bool run_rank0(const arguments& a, controller& others, const transports::transpo
     std::vector<row> rows;
     std::vector<std::string> unable;
     for (std::size_t l = 0; l < lanes.size(); ++l) {
-      unable.push_back(why_unable(a, *lanes[l], fabric, i.todo));
+      unable.push_back(why_unable(*lanes[l], fabric, i.todo));
       rows.push_back({i.op, std::string(fabric.name()), i.todo.bytes, l > 0, 0, 1, {}, {}, unable.back()});
     }
     if (a.responder_idle && !std::exchange(told, true)) note_idle(fabric.caps(), i.todo);
@@ -274,7 +249,9 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
   const int theirs_file = peer_file(job, own_file);
   void* const memory = shared(where.total, own_file);
   std::memset(memory, 0, where.total);
+  const std::uint64_t begin = arch::now_ns();
   auto fabric = transports::select(name, here);
+  const set_up_part creating{"create", static_cast<double>(arch::now_ns() - begin)};
   const scene s{job,         settings,
                 where,       {memory, where.total, own_file, 0},
                 theirs_file, a.responder_idle ? idle_limit_ns : limit_ns};
@@ -292,6 +269,7 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
   std::vector<lane*> lanes{through.get()};
   if (raw != nullptr) lanes.push_back(raw.get());
 
+  const std::vector<row> registering = a.op == sheet_op ? time_registration(*fabric) : std::vector<row>{};
   bool alive = true;
   if (job.rank() == 0) {
     controller others(job);
@@ -303,6 +281,10 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
           "others disturb are not told.");
     }
     if (raw != nullptr) emit_note(fmt::format("{} raw: {}", name, raw->describe()));
+    if (a.op == sheet_op) {
+      for (const row& r : once(*fabric, creating, through->set_up())) emit(r);
+      for (const row& r : registering) emit(r);
+    }
     alive = run_rank0(a, others, *fabric, lanes, raw_why_not, pairs, where_bound.other_cpu);
     others.quit();
   } else {
@@ -359,7 +341,7 @@ int measure_operations(arguments a) {
   const int size = 2 * a.pairs + servers_of(settings);
   transports::context here{0, a.pairs > 1 ? 2 : size, nodes_of(settings), settings};
   const auto cannot_be_used = [&](const std::string& why) {
-    for (const std::uint64_t bytes : a.sizes)
+    for (const std::uint64_t bytes : a.op == sheet_op ? std::vector{a.sizes.front()} : a.sizes)
       emit({a.op, a.transports.front(), bytes, false, 0, 1, {}, {}, "it cannot be used here: " + why});
   };
   for (const auto& entry : transports::registry()) {

@@ -19,6 +19,7 @@
 #include "arch/clock.hpp"
 #include "arch/cpu.hpp"
 #include "arch/topology.hpp"
+#include "tools/samples.hpp"
 
 namespace tobi_perf {
 
@@ -69,6 +70,18 @@ std::optional<interval> interval_of(std::vector<double> values) {
   if (k == 0) return std::nullopt;
   std::sort(values.begin(), values.end());
   return interval{values[k - 1], values[n - k]};
+}
+
+std::optional<interval> interval_of_parts(const std::vector<double>& samples) {
+  const std::size_t parts = std::min<std::size_t>(12, samples.size());
+  std::vector<double> medians;
+  for (std::size_t i = 0; i < parts; ++i) {
+    const auto at = [&](std::size_t part) {
+      return samples.begin() + static_cast<std::ptrdiff_t>(part * samples.size() / parts);
+    };
+    medians.push_back(tobi_tools::median({at(i), at(i + 1)}));
+  }
+  return interval_of(medians);
 }
 
 process_facts own_facts() {

@@ -22,6 +22,10 @@ using interval = std::array<double, 2>;
 /// Of values that were measured one after the other; none: there are fewer than six.
 [[nodiscard]] std::optional<interval> interval_of(std::vector<double> values);
 
+/// Of samples that were taken one after the other: that of the medians of twelve parts. None: there are fewer than six
+/// samples.
+[[nodiscard]] std::optional<interval> interval_of_parts(const std::vector<double>& samples);
+
 /// What a process has met since it began; differences tell of a time between.
 struct process_facts {
   std::uint64_t cpu_ns = 0;     // of the cores, with all threads

@@ -26,6 +26,7 @@ enum class step : std::uint8_t {
   chain,         // {compare_swap, get 8, get} posted together
   get_window,    // many posted before the first has to be complete
   put_window,
+  wake,  // a put to a target that sleeps, wakes up and replies with a put; round trip
 };
 
 struct work {
@@ -33,6 +34,7 @@ struct work {
   std::uint64_t bytes = 8;
   bool both_ways = false;    // of a window: rank 1 does the same with the memory of rank 0
   std::uint64_t window = 0;  // operations of one; 0: as the size says
+  bool idle = false;         // the target is not told, and sleeps
 };
 constexpr bool is_window(step s) noexcept { return s == step::get_window || s == step::put_window; }
 /// Operations of one window.
@@ -41,7 +43,9 @@ constexpr std::uint64_t window_of(const work& w) noexcept {
   const std::uint64_t fit = (std::uint64_t{32} << 20) / w.bytes;
   return fit < 16 ? 16 : fit > 1024 ? 1024 : fit;
 }
-constexpr bool needs_answers(step s) noexcept { return s == step::ping_pong || s == step::fresh || s == step::notify; }
+constexpr bool needs_answers(step s) noexcept {
+  return s == step::ping_pong || s == step::fresh || s == step::notify || s == step::wake;
+}
 constexpr bool is_atomic(step s) noexcept {
   return s == step::fetch_add || s == step::compare_swap || s == step::chain;
 }

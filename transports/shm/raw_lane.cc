@@ -22,6 +22,7 @@ class raw_shm_lane final : public lane {
   }
   std::string unable(const work& w) const override {
     if (w.what == step::fresh && w.bytes < 8) return "fresh bytes are at least 8";
+    if (w.what == step::wake) return no_raw_loop;
     return w.what == step::notify ? "a memory has no notices" : "";
   }
   void start(const work& w) override {
@@ -155,6 +156,7 @@ bool raw_shm_lane::initiate(const work& w, std::uint64_t count) {
       asks(w.bytes, count);
       return true;
     case step::notify:
+    case step::wake:
       break;
   }
   return false;

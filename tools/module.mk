@@ -17,7 +17,7 @@ bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/programs.c
                    $(fmm_kernels) \
                    tools/bench/tce/tce.cc tools/bench/tce/tensor.cc tools/bench/tce/reference.cc tools/bench/tce/blas.cc \
                    tools/bench/peers/openmp.cc $(if $(HAVE_tbb),tools/bench/peers/onetbb.cc) $(bench_apps)
-perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/control.cc tools/perf/pairs.cc tools/perf/rounds.cc tools/perf/histogram.cc tools/perf/initiator.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc tools/perf/items.cc tools/perf/set_up.cc tools/perf/units.cc tools/perf/meaning.cc tools/perf/sheet.cc tools/perf/sheet_page.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc tools/plot/page.cc \
+perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/control.cc tools/perf/pairs.cc tools/perf/rounds.cc tools/perf/histogram.cc tools/perf/initiator.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc tools/perf/items.cc tools/perf/set_up.cc tools/perf/units.cc tools/perf/meaning.cc tools/perf/open_loop.cc tools/perf/sheet.cc tools/perf/sheet_page.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc tools/plot/page.cc \
                    tools/perf/transport_lane.cc tools/perf/raw.cc $(raw_sources)
 report_sources  := tools/report/main.cc tools/report/trace.cc tools/report/activity.cc tools/report/where.cc tools/report/where_shown.cc tools/report/limit.cc tools/report/figures.cc tools/report/results.cc tools/report/lookup.cc tools/report/curves.cc tools/report/papers.cc tools/report/taken.cc tools/report/global.cc tools/report/ramp.cc tools/report/origins.cc tools/report/verdict.cc tools/report/work_span.cc tools/report/work_span_shown.cc tools/report/print.cc tools/report/page.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc tools/plot/page.cc
 example_sources := $(addprefix tools/examples/,collection.cc fib.cc gradients.cc multigrid.cc neighbours.cc particles.cc pi.cc queens.cc sort.cc stencil.cc sweep.cc tour.cc triangles.cc wavefront.cc words.cc)
@@ -32,7 +32,7 @@ flags_tools_bench_fmm_mpi := -fopenmp -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX $(m
 # What reads arguments and prints runs once, and its templates take long to compile at -O3; what measures stays.
 apart  := tools/bench/virtual_cores.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/progress.cc tools/bench/peers/% tools/bench/apps/% tools/bench/hf/% tools/bench/tce/% tools/bench/fmm/% \
           tools/bench/collection_schemes.cc tools/bench/collection_log.cc tools/plot/% \
-          tools/perf/raw.cc tools/perf/rounds.cc tools/perf/units.cc tools/perf/meaning.cc $(raw_sources) tools/conform/%
+          tools/perf/raw.cc tools/perf/rounds.cc tools/perf/units.cc tools/perf/meaning.cc tools/perf/open_loop.cc $(raw_sources) tools/conform/%
 timers := tools/bench/run.cc tools/bench/programs.cc tools/bench/measures.cc tools/bench/space.cc tools/bench/breakdown.cc tools/bench/ramp.cc \
           tools/perf/work.cc tools/perf/initiator.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/set_up.cc tools/perf/transport_lane.cc
 joined = $(OUT)/obj/tools/$(1).joined.o $(call objects,$(filter $(apart),$($(1)_sources)))

@@ -5,8 +5,8 @@
 . "$(dirname "$0")/fabrics.inc"
 perf=$BIN/tobi-perf
 few="-n 48 -w 5 --size 8,4K,64K"
-ours="get get-fresh put put-oneway put-notify amo-faa amo-cas chain wake rate bw-get bw-put get-idle put-idle amo-faa-idle create register_memory connect attach register"
-meanings="grain block half_bandwidth outstanding fresh get_idle put_idle amo-faa_idle wake"
+ours="get get-fresh put put-oneway put-notify amo-faa amo-cas chain wake rate bw-get bw-put get@10% get@50% get@90% get-idle put-idle amo-faa-idle create register_memory connect attach register"
+meanings="grain block half_bandwidth outstanding fresh get_idle put_idle amo-faa_idle wake load"
 
 is_json() { jq -e . "$out" >/dev/null; }
 has_rows() { local op; for op in "$@"; do jq -se "any(.[]; .op == \"$op\")" "$out" >/dev/null || { echo "# no row of $op"; return 1; }; done; }
@@ -28,7 +28,7 @@ all "the grain is ten times the steal" \
   'jq -se "(map(select(.op == \"steal.steal_word\"))[0].median_us * 10000) as \$ten | (map(select(.name == \"grain\"))[0].value / \$ten - 1 | fabs) < 1e-9" "$out" >/dev/null'
 page=$folder/sheet.html
 all "the page has the sections, what they mean and where it was measured" \
-  '( for t in Set-up Operations "Idle target" "Blocking wake-up" Sizes Bandwidth "Rate by window" Steal "What it means"; do grep -q "<h3>$t</h3>" "$page" || exit 1; done )' \
+  '( for t in Set-up Operations "Idle target" "Blocking wake-up" Sizes Bandwidth "Rate by window" "Under load" Steal "What it means"; do grep -q "<h3>$t</h3>" "$page" || exit 1; done )' \
   'grep -q "<h1>Tobiuo: cost sheet</h1>" "$page"' 'grep -q "<td>kernel</td>" "$page"' '[ "$(grep -c "<svg" "$page")" -eq 2 ]' '[ "$(grep -c "^<li>" "$page")" -eq $(echo $meanings | wc -w) ]' \
   '! grep -q "href\|url(\|@import\|nan\|inf " "$page"'
 if command -v python3 >/dev/null; then
@@ -59,6 +59,17 @@ fi
 run "$perf" wake -n 50 --raw
 all "a wake-up has no raw loop" '[ $status -eq 1 ]' 'says "^wake .* raw .*there is no raw loop for it"'
 
+# --- under a given load ---
+loads='map(select(.op)) | map(.op) == ["get@10%", "get@90%", "get@5k"] and all(.[]; .scheduled_per_second > 0 and .operations_per_sample == 1 and .samples == 600 and .operations_per_second > 0)'
+for t in shm sim; do
+  run "$perf" get --load 10%,90%,5k -n 600 --transport $t --json
+  all "$t: operations that are due at a rate" '[ $status -eq 0 ]' 'jq -se "$loads and (map(select(.op))[2].scheduled_per_second - 5000 | fabs) < 1e-6" "$out" >/dev/null'     'jq -se "map(select(.op)) | (.[1].scheduled_per_second / .[0].scheduled_per_second - 9 | fabs) < 1e-6" "$out" >/dev/null' 'grep -q "all due at once: .* are the most" "$out"'
+done
+run "$perf" amo-faa --load 1000M -n 5000 --transport sim
+all "a schedule that cannot be kept is told" '[ $status -eq 0 ]' 'says "^# amo-faa@1000M fell behind its schedule: .* of 1.00 G/s"'
+run "$perf" put -s 8,64 --load 50% -n 120 --responder-idle
+all "of several sizes, with an idle target" '[ $status -eq 0 ]' '[ "$(grep -c "^put@50%" "$out")" -eq 2 ]'
+
 refuses() {  # words of the sentence, arguments
   words=$1
   shift
@@ -67,5 +78,10 @@ refuses() {  # words of the sentence, arguments
 }
 for o in --raw --bidirectional --responder-idle --histogram "--samples x" "--plot x" "--pairs 2" "--workers 2"; do refuses "means nothing for all" all $o; done
 refuses "html means nothing for get" get --html x
+refuses "load means nothing for bw" bw --load 50%
+refuses "load means nothing for all" all --load 50%
+refuses "contradict" get --load 50% --raw
+refuses "contradict" get --load 50% --pairs 2
+for l in 0 0% x -1 50%% ''; do refuses "load" get --load "$l"; done
 refuses "cannot be written" all --html /nowhere/x
 finish

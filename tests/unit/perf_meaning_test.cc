@@ -101,7 +101,7 @@ TEST(findings, a_wake_up_is_what_is_left_of_a_round_trip) {
 
 TEST(findings, of_nothing_are_undetermined) {
   const std::vector<finding> all = findings_of({});
-  EXPECT_EQ(all.size(), 9u);
+  EXPECT_EQ(all.size(), 10u);
   for (const finding& f : all) {
     EXPECT_FALSE(f.known) << f.name;
     EXPECT_TRUE(f.text.starts_with("Undetermined: ")) << f.text;

@@ -13,6 +13,7 @@
 #include "libcore/base/text.hpp"
 #include "tools/command_line.hpp"
 #include "tools/meet.hpp"
+#include "tools/perf/open_loop.hpp"
 #include "tools/provenance.hpp"
 #include "transports/registry.hpp"
 
@@ -163,10 +164,25 @@ void check_sheet(const arguments& a) {
   means_nothing(!a.plot.empty(), "--plot");
   means_nothing(a.pairs != 1, "--pairs");
   means_nothing(a.workers != 0, "--workers");
+  means_nothing(!a.loads.empty(), "--load");
+}
+
+void check_loads(const arguments& a) {
+  for (const std::string& text : a.loads) {
+    if (!parse_load(text))
+      refuse("--load: " + text + " is not a share such as 50%, or operations per second such as 20k");
+  }
+  if (a.loads.empty()) return;
+  if (a.op != "get" && a.op != "put" && a.op != "amo-faa") {
+    refuse("--load means nothing for " + a.op + ": it is for get, put and amo-faa");
+  }
+  if (a.raw) refuse("--load and --raw contradict each other: there is no raw loop with a schedule");
+  if (a.pairs != 1) refuse("--load and --pairs contradict each other: each pair would have its own schedule");
 }
 
 void check_together(const arguments& a) {
   if (a.op == sheet_op) return check_sheet(a);
+  check_loads(a);
   if (!a.html.empty()) refuse("--html means nothing for " + a.op + ": it is for all");
   if (a.windows != std::vector<std::uint64_t>{0} && a.op != "bw" && a.op != "rate") {
     refuse("--window means nothing for " + a.op + ": it is for bw and rate");
@@ -209,8 +225,9 @@ void check_launched(const arguments& a) {
 }  // namespace
 
 std::string to_text(const arguments& a) {
-  return nlohmann::json{a.op,  a.sizes,      a.transports.front(), a.iterations, a.warmup,  a.responder_idle,
-                        a.raw, a.duration_s, a.both_ways,          a.pairs,      a.windows, a.cpus}
+  return nlohmann::json{a.op,   a.sizes,      a.transports.front(), a.iterations, a.warmup,  a.responder_idle,
+                        a.raw,  a.duration_s, a.both_ways,          a.pairs,      a.windows, a.cpus,
+                        a.loads}
       .dump();
 }
 void from_text(const std::string& text, arguments& a) {
@@ -227,6 +244,7 @@ void from_text(const std::string& text, arguments& a) {
   a.pairs = j[9];
   a.windows = j[10].get<std::vector<std::uint64_t>>();
   a.cpus = j[11].get<std::vector<int>>();
+  a.loads = j[12].get<std::vector<std::string>>();
 }
 
 void refuse(const std::string& why) { tobi_tools::refuse("tobi-perf", why); }
@@ -258,6 +276,10 @@ arguments parse(int argc, char** argv) {
       ->check(CLI::Range(1, 65535));
   std::string windows;
   std::string cpus;
+  std::string loads;
+  app.add_option(
+      "--load", loads,
+      "get, put and amo-faa: operations are due at a fixed rate: 10%,50%,90% of the most, or 20k per second");
   app.add_option("--window", windows, "bw and rate: operations posted at once, or several with commas: 1,8,64");
   app.add_option("--cpus", cpus, "the cores of a machine's ranks, in turn: 0,2 (default: its first ones)");
   app.add_flag("--responder-idle", a.responder_idle, "the target sleeps, in place of polling the transport");
@@ -292,6 +314,8 @@ arguments parse(int argc, char** argv) {
   given_empty("--samples", a.samples);
   given_empty("--window", windows);
   given_empty("--cpus", cpus);
+  given_empty("--load", loads);
+  if (!loads.empty()) a.loads = parts("--load", loads);
   if (!windows.empty()) a.windows = take_numbers("--window", windows, 1, largest_window);
   if (!cpus.empty()) {
     for (const std::uint64_t cpu : take_numbers("--cpus", cpus, 0, 65535)) a.cpus.push_back(static_cast<int>(cpu));

@@ -16,6 +16,7 @@ struct arguments {
   std::vector<std::uint64_t> sizes;
   std::vector<std::string> transports;
   std::vector<std::uint64_t> windows = {0};  // bw and rate: operations posted at once; 0: as the size says
+  std::vector<std::string> loads;            // get, put and amo-faa: for parse_load(); none: one waits for the other
   std::vector<int> cpus;                     // of the ranks of a machine, in turn; none: its cores
   std::uint64_t iterations = 0;              // 0: as many as take some tenths of a second
   std::uint64_t warmup = 100;

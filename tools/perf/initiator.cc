@@ -11,6 +11,7 @@
 #include "libcore/base/log.hpp"
 #include "tools/perf/histogram.hpp"
 #include "tools/perf/measure.hpp"
+#include "tools/perf/units.hpp"
 
 namespace tobi_perf {
 
@@ -30,6 +31,9 @@ constexpr std::uint64_t most_of_a_sample = 8192;
 constexpr std::uint64_t fewest_samples = 4;  // of a number of operations that the user gives
 // A ratio is not told where reading the clock is more of a sample than this.
 constexpr double clock_share = 0.05;
+
+constexpr std::uint64_t of_a_try = 2000;  // operations, in search of the most that there can be
+constexpr double keeps_up = 0.95;         // of a schedule
 
 // False: the time limit was over.
 bool timed(lane& l, const work& w, std::uint64_t count, double& ns) {
@@ -172,7 +176,11 @@ std::uint64_t initiator::repeat_disturbed(const work& w, const std::vector<std::
   return again;
 }
 
-void initiator::measure(const item& i, const std::vector<std::string>& unable, std::vector<row>& rows) {
+void initiator::measure(const item& asked, const std::vector<std::string>& unable, std::vector<row>& rows) {
+  item i = asked;
+  if (i.under && unable[0].empty() && !stuck_[0]) {
+    i.todo.interval_ns = i.under->interval_ns(i.under->is_share ? most_per_second(i.todo, 0) : 0);
+  }
   taken_.assign(lanes_.size(), {});
   std::vector<taken>& all = taken_;
   std::vector<plan> plans(lanes_.size());
@@ -192,6 +200,7 @@ void initiator::measure(const item& i, const std::vector<std::string>& unable, s
     r.repeated = repeated;
     r.disturbance = changed;
     fill(r, plans[l], all[l]);
+    if (i.under) fill_load(r, i.todo.interval_ns, all[l]);
     const auto tells = [&](const row& told) {
       return told.ns && clock_ns_ < clock_share * told.ns->median * static_cast<double>(told.operations_per_sample);
     };
@@ -202,6 +211,17 @@ void initiator::measure(const item& i, const std::vector<std::string>& unable, s
     if (ratios.size() != below.size()) continue;
     for (std::size_t k = 0; k < ratios.size(); ++k) ratios[k] /= below[k];
     r.ratio_within = interval_of(ratios);
+  }
+}
+
+void initiator::fill_load(row& r, double interval_ns, const taken& of) {
+  std::uint64_t ns = 0;
+  for (const round_taken& round : of.rounds) ns += round.scheduled_ns;
+  r.scheduled_per_second = 1e9 / interval_ns;
+  r.all_per_second = static_cast<double>(r.ns->samples) * 1e9 / static_cast<double>(std::max<std::uint64_t>(ns, 1));
+  if (*r.all_per_second < keeps_up * *r.scheduled_per_second) {
+    emit_note(fmt::format("{} fell behind its schedule: {} of {}. Latencies grow for as long as it goes on.", r.op,
+                          rate_text(*r.all_per_second), rate_text(*r.scheduled_per_second)));
   }
 }
 
@@ -250,8 +270,51 @@ void initiator::fill(row& r, const plan& p, const taken& of) const {
   r.cpu = {share(cpu_ns[0]), share(cpu_ns[1])};
 }
 
+// The best of some times in which everything is due at once. It is of the same loop, with what it writes down.
+double initiator::most_per_second(const work& w, std::size_t lane_index) {
+  double& most = most_per_second_[{w.what, w.bytes, w.idle}];
+  if (most > 0) return most;
+  constexpr int tries = 5;
+  const std::uint64_t count = a_.iterations != 0 ? std::min(a_.iterations, of_a_try) : of_a_try;
+  done_by_itself back;
+  round_taken in;
+  in.samples.reserve(count);
+  wake(w, lane_index);
+  for (int i = 0; i <= tries && !stuck_[lane_index]; ++i) {
+    in.samples.clear();
+    const std::uint64_t begin = arch::cycles();
+    stuck_[lane_index] = !lanes_[lane_index]->follow(w, schedule(0, count), in.samples);
+    const double ns = arch::cycles_to_ns(arch::cycles() - begin);
+    if (i > 0) most = std::max(most, static_cast<double>(count) * 1e9 / ns);  // the first one may connect
+  }
+  release(w, lane_index, back, in);
+  emit_note(fmt::format("{} bytes, all due at once: {} are the most", w.bytes, rate_text(most)));
+  return most;
+}
+
+// A round of one schedule. False: an operation took longer than the limit.
+bool initiator::follow_schedule(lane& l, const work& w, std::uint64_t round, plan& p, round_taken& in) {
+  double ns = 0;
+  if (p.samples == 0) {
+    if (!timed(l, w, 1, p.first_ns)) return false;
+    p.samples = std::max<std::uint64_t>(a_.iterations, 1);
+  }
+  if (a_.warmup > 1 && !timed(l, w, std::clamp<std::uint64_t>(a_.warmup / 4, 1, 100), ns)) return false;
+  const double round_ns = a_.duration_s > 0 ? a_.duration_s * 1e9 / rounds : default_round_ns;
+  const std::uint64_t count = a_.iterations != 0 ? a_.iterations * (round + 1) / rounds - a_.iterations * round / rounds
+                                                 : std::clamp(static_cast<std::uint64_t>(round_ns / w.interval_ns),
+                                                              least_samples, most_samples);
+  in.samples.assign(count, 0);
+  in.samples.clear();
+  const std::uint64_t begin = arch::now_ns();
+  const bool done = l.follow(w, schedule(w.interval_ns, count), in.samples);
+  in.scheduled_ns = arch::now_ns() - begin;
+  return done;
+}
+
 // The first round also makes the plan. False: an operation took longer than the limit.
 bool initiator::measure_round(lane& l, const work& w, std::uint64_t round, plan& p, round_taken& in) {
+  if (w.interval_ns > 0) return follow_schedule(l, w, round, p, in);
   std::vector<double>& samples = in.samples;
   double ns = 0;
   // Touched, so that no sample has the kernel's time for it.

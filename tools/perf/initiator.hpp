@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tools/perf/arguments.hpp"
@@ -76,8 +78,11 @@ class initiator {
                   std::vector<taken>& all);
   std::uint64_t repeat_disturbed(const work& w, const std::vector<std::string>& unable, std::vector<plan>& plans,
                                  std::vector<taken>& all);
+  static void fill_load(row& r, double interval_ns, const taken& of);
   void fill(row& r, const plan& p, const taken& of) const;
   bool make_plan(lane& l, const work& w, plan& p);
+  double most_per_second(const work& w, std::size_t lane_index);
+  bool follow_schedule(lane& l, const work& w, std::uint64_t round, plan& p, round_taken& in);
   bool measure_round(lane& l, const work& w, std::uint64_t round, plan& p, round_taken& in);
 
   const arguments& a_;
@@ -87,6 +92,8 @@ class initiator {
   pair* pairs_;
   int other_cpu_;
   std::vector<taken> taken_;  // of the last rows, by lane
+  // What was reached when all operations were due at once.
+  std::map<std::tuple<step, std::uint64_t, bool>, double> most_per_second_;
   double clock_ns_ = clock_cost_ns();
 };
 

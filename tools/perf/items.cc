@@ -18,6 +18,7 @@ std::vector<item> items_of(const arguments& a, std::uint64_t bytes, std::uint64_
   const char* const both = a.both_ways ? "-both" : "";
   if (op == "get") return {{"get", {step::get, bytes}}};
   if (op == "get-fresh") return {{"get-fresh", {step::fresh, bytes}}};
+  if (op == "put" && !a.loads.empty()) return {{"put", {step::put, bytes}}};
   if (op == "put") return {{"put", {step::put, bytes}}, {"put-oneway", {step::ping_pong, bytes}}};
   if (op == "put-notify") return {{"put-notify", {step::notify, bytes}}};
   if (op == "amo-faa") return {{"amo-faa", {step::fetch_add, 8}}};
@@ -27,6 +28,11 @@ std::vector<item> items_of(const arguments& a, std::uint64_t bytes, std::uint64_
   if (op == "rate") return {{fmt::format("rate{}", both), {step::put_window, 8, a.both_ways, window}}};
   return {{fmt::format("bw-get{}", both), {step::get_window, bytes, a.both_ways, window}},
           {fmt::format("bw-put{}", both), {step::put_window, bytes, a.both_ways, window}}};
+}
+
+// Adds a row of I for each load.
+void add_loaded(const item& i, const std::vector<std::string>& loads, std::vector<item>& to) {
+  for (const std::string& text : loads) to.push_back({i.op + "@" + text, i.todo, parse_load(text)});
 }
 
 // Of the cost sheet. What an idle target may not let end comes last.
@@ -47,6 +53,7 @@ std::vector<item> items_of_all(const arguments& a) {
   list.push_back(sized("amo-cas", step::compare_swap, 8));
   list.push_back(sized("chain", step::chain, 8));
   list.push_back(sized("wake", step::wake, 8));
+  add_loaded(sized("get", step::get, 8), {"10%", "50%", "90%"}, list);
   for (const std::uint64_t window : a.windows) list.push_back(sized("rate", step::put_window, 8, window));
   for (const std::uint64_t bytes : {large_block, std::max(large_block, largest)}) {
     if (bytes == large_block && list.back().op == "bw-put") break;
@@ -70,7 +77,8 @@ std::vector<item> items_of(const arguments& a) {
     for (const std::uint64_t window : a.windows) {
       for (item& next : items_of(a, bytes, window)) {
         next.todo.idle = a.responder_idle;
-        list.push_back(std::move(next));
+        if (a.loads.empty()) list.push_back(next);
+        add_loaded(next, a.loads, list);
       }
     }
   }

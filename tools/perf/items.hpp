@@ -2,10 +2,12 @@
 // Which rows an operation of the command line is made of.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/perf/arguments.hpp"
+#include "tools/perf/open_loop.hpp"
 #include "tools/perf/work.hpp"
 
 namespace tobi_perf {
@@ -14,6 +16,7 @@ namespace tobi_perf {
 struct item {
   std::string op;
   work todo;
+  std::optional<load> under = {};  // with a schedule
 };
 
 [[nodiscard]] std::vector<item> items_of(const arguments& a);

@@ -14,6 +14,7 @@
 #include "arch/clock.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/settings.hpp"
+#include "tools/perf/open_loop.hpp"
 #include "tools/perf/work.hpp"
 #include "transports/transport.hpp"
 
@@ -113,6 +114,12 @@ class lane {
   /// Rank 0: COUNT times the work, one behind the other; of a window all at once, then complete. False when the time
   /// limit is over, after which the lane is of no use.
   virtual bool initiate(const work& w, std::uint64_t count) = 0;
+  /// Rank 0: operations that are due as PLAN says; those that are due are posted together, and complete together. NS
+  /// gets the latency of each, from when it was due. False: as initiate().
+  virtual bool follow([[maybe_unused]] const work& w, [[maybe_unused]] const schedule& plan,
+                      [[maybe_unused]] std::vector<double>& ns) {
+    return false;
+  }
   /// Of the last initiate(): time that was none of the operations'.
   [[nodiscard]] virtual double apart_ns() const { return 0; }
   /// Rank 0, behind operations on an idle target that were over their limit, once rank 1 responds: completes them.

@@ -57,6 +57,7 @@ std::string command(const arguments& a, const std::string& transport, const std:
   if (a.raw) c += " --raw";
   if (a.sheet) c += " --sheet";
   if (a.windows != std::vector<std::uint64_t>{0}) c += fmt::format(" --window {}", fmt::join(a.windows, ","));
+  if (!a.loads.empty()) c += fmt::format(" --load {}", fmt::join(a.loads, ","));
   if (!a.cpus.empty()) c += fmt::format(" --cpus {}", fmt::join(a.cpus, ","));
   if (a.histogram) c += " --histogram";
   if (!a.samples.empty()) c += " --samples " + quoted(a.samples);

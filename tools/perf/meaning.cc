@@ -157,6 +157,26 @@ finding fresh_finding(const std::vector<row>& rows) {
   return f;
 }
 
+// What the last of a hundred has to wait for others.
+finding load_finding(const std::vector<row>& rows) {
+  const row* const little = row_of(rows, "get@10%");
+  const row* const much = row_of(rows, "get@90%");
+  if (little == nullptr || !little->ns) return undetermined("load", "ns", why_none(little, "a get under load"));
+  if (much == nullptr || !much->ns) return undetermined("load", "ns", why_none(much, "a get under load"));
+  const std::optional<double> light = little->percentile_ns(0.99);
+  const std::optional<double> heavy = much->percentile_ns(0.99);
+  if (!light || !heavy) return undetermined("load", "ns", "fewer than 1000 gets under load have no percentile");
+  finding f{"load", "ns", *heavy, {}, ""};
+  f.text = fmt::format(
+      "99 of 100 gets end within {} of the time at which they are due at 10 % of the load, and within {} at 90 %; "
+      "their "
+      "medians are {}{} and {}{}.",
+      time_text(*light), time_text(*heavy), time_text(little->ns->median),
+      within_text(little->median_within, time_text), time_text(much->ns->median),
+      within_text(much->median_within, time_text));
+  return f;
+}
+
 // A round trip with a target that sleeps has two ways and one wake-up.
 finding wake_finding(const std::vector<row>& rows) {
   const row* const wake = row_of(rows, "wake");
@@ -234,7 +254,8 @@ std::vector<finding> findings_of(const std::vector<row>& rows) {
           idle_finding(rows, "get"),
           idle_finding(rows, "put"),
           idle_finding(rows, "amo-faa"),
-          wake_finding(rows)};
+          wake_finding(rows),
+          load_finding(rows)};
 }
 
 nlohmann::ordered_json to_json(const finding& f, const std::string& transport) {

@@ -76,6 +76,11 @@ void print_heading(const arguments& a) {
   fmt::print("{}\n", meaning(a.op));
   std::fflush(stdout);
   if (a.op == sheet_op) return;
+  if (!a.loads.empty()) {
+    fmt::print(
+        "Operations are due at a fixed rate, whatever became of those before; a time is from when one was due until it "
+        "is\ncomplete. Those that are due are posted together, 64 at most, and complete together.\n");
+  }
   if (a.both_ways) {
     fmt::print(
         "The target does the same to the initiator meanwhile. Bandwidth and rate are of both; times of the "

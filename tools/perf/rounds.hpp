@@ -50,8 +50,9 @@ constexpr process_facts operator-(const process_facts& a, const process_facts& b
 struct round_taken {
   std::vector<double> samples;  // ns of an operation
   std::uint64_t ns = 0;
-  std::uint64_t longest_ns = 0;  // of a sample with all of its operations
-  std::uint64_t usual_ns = 0;    // of the one in the middle
+  std::uint64_t longest_ns = 0;    // of a sample with all of its operations
+  std::uint64_t usual_ns = 0;      // of the one in the middle
+  std::uint64_t scheduled_ns = 0;  // of a schedule, from its begin to its end
   std::array<process_facts, 2> of{};
   std::array<std::uint64_t, 2> without_core_ns{};
   std::array<double, 2> core_ns{};  // of both ranks; 0: not known

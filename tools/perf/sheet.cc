@@ -18,7 +18,7 @@ namespace tobi_perf {
 namespace {
 
 // What the last column of a section is, besides times.
-enum class shows : std::uint8_t { nothing, bandwidth, rate, bytes };
+enum class shows : std::uint8_t { nothing, bandwidth, rate, scheduled, bytes };
 
 struct section_of_rows {
   const char* title;
@@ -68,6 +68,12 @@ const std::vector<section_of_rows>& plan_of_sheet() {
        "fewer outstanding waits for the fabric.",
        shows::rate,
        {"rate"}},
+      {"Under load",
+       "Gets of 8 bytes that are due at a fixed rate: a share of the most that the same loop reaches. Times are from "
+       "when one "
+       "was due until it is complete, so that what has to wait counts. Shared fabrics are never idle.",
+       shows::scheduled,
+       {"get@*"}},
       {"Steal",
        "A steal of the runtime between two workers, from the first operation to the frame in place, with each deque; "
        "then its parts. Each sample is the mean of a run.",
@@ -96,7 +102,8 @@ std::vector<std::string> line_of(const section_of_rows& s, const row& r) {
   std::vector<std::string> cells{what, time_text(r.ns->median), times_text(r.median_within),
                                  p99 ? time_text(*p99) : "-", time_text(r.ns->max)};
   if (s.last == shows::bandwidth) cells.push_back(bandwidth_text(static_cast<double>(*r.size) * r.per_second()));
-  if (s.last == shows::rate) cells.push_back(rate_text(r.per_second()));
+  if (s.last == shows::scheduled) cells.push_back(rate_text(r.scheduled_per_second.value_or(0)));
+  if (s.last == shows::rate || s.last == shows::scheduled) cells.push_back(rate_text(r.per_second()));
   cells.push_back(r.disturbance.empty() ? "" : "disturbed: " + r.disturbance);
   return cells;
 }
@@ -104,7 +111,8 @@ std::vector<std::string> line_of(const section_of_rows& s, const row& r) {
 sheet_section section_with(const section_of_rows& s, const std::vector<row>& rows) {
   sheet_section made{s.title, s.about, {"operation", "median", "95 % interval", "p99", "max"}, {}};
   if (s.last == shows::bandwidth) made.columns.emplace_back("bandwidth");
-  if (s.last == shows::rate) made.columns.emplace_back("rate");
+  if (s.last == shows::scheduled) made.columns.emplace_back("due");
+  if (s.last == shows::rate || s.last == shows::scheduled) made.columns.emplace_back("rate");
   made.columns.emplace_back("");
   for (const row& r : rows) {
     if (is_in(s, r) && is_shown(s, r)) made.lines.push_back(line_of(s, r));

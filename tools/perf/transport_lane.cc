@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -28,6 +29,7 @@ using tobi::transports::region_id;
 using tobi::transports::region_key;
 using tobi::transports::transport;
 
+constexpr std::uint64_t most_together = 64;  // of operations that are due
 constexpr std::uint64_t falls_asleep_ns = 200'000;
 
 [[noreturn]] void give_up(const transport& fabric, const char* call, status s) {
@@ -43,6 +45,7 @@ class through_transport final : public lane {
   std::string unable(const work& w) const override;
   void start(const work& w) override;
   bool initiate(const work& w, std::uint64_t count) override;
+  bool follow(const work& w, const schedule& plan, std::vector<double>& ns) override;
   void respond(const work& w, const stop_flag& stop) override;
   double apart_ns() const override { return static_cast<double>(apart_ns_); }
   bool drain() override { return flush(); }
@@ -186,6 +189,22 @@ bool through_transport::initiate(const work& w, std::uint64_t count) {
       return notices(w.bytes, count);
   }
   return false;
+}
+
+bool through_transport::follow(const work& w, const schedule& plan, std::vector<double>& ns) {
+  const op one = w.what == step::get         ? get_op(w.bytes)
+                 : w.what == step::fetch_add ? op::add(region_, s_.where.word, 1, s_.at(s_.where.result))
+                                             : put_op(w.bytes);
+  const std::uint64_t begin = tobi::arch::cycles();
+  const auto now = [begin] { return tobi::arch::cycles_to_ns(tobi::arch::cycles() - begin); };
+  const auto some = [&](std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (!post({&one, 1})) return false;
+    }
+    return flush();
+  };
+  return tobi_perf::follow(
+      plan, most_together, now, some, [&] { fabric_.progress(); }, ns);
 }
 
 // A compare-and-swap alone, or with BYTES the chain that begins with it. One that fails has found the value for the

@@ -35,6 +35,7 @@ struct work {
   bool both_ways = false;    // of a window: rank 1 does the same with the memory of rank 0
   std::uint64_t window = 0;  // operations of one; 0: as the size says
   bool idle = false;         // the target is not told, and sleeps
+  double interval_ns = 0;    // between the times at which operations are due; 0: one waits for the other
 };
 constexpr bool is_window(step s) noexcept { return s == step::get_window || s == step::put_window; }
 /// Operations of one window.
@@ -70,6 +71,7 @@ struct row {
   std::optional<double> all_per_second = {};  // operations of all that work at once: both ways, several pairs
   // Share of a core that ranks 0 and 1 took meanwhile, threads of the library included.
   std::optional<std::array<double, 2>> cpu = {};
+  std::optional<double> scheduled_per_second = {};  // under a given load
   int pairs = 1;
   // Of 95 of 100 measurements, by the rounds.
   std::optional<interval> median_within = {};  // ns

@@ -99,9 +99,24 @@ TEST(findings, a_wake_up_is_what_is_left_of_a_round_trip) {
   EXPECT_FALSE(of({measured("wake", 8, 2000), measured("put-oneway", 8, 1000)}, "wake").known);
 }
 
+TEST(findings, contention_is_of_the_most_ranks) {
+  row two = measured("amo-faa-incast", 8, 300);
+  two.ranks = 2;
+  row four = measured("amo-faa-incast", 8, 600);
+  four.ranks = 4;
+  four.all_per_second = 6e6;
+  const finding f = of({measured("amo-faa", 8, 100), two, four}, "contention");
+  EXPECT_EQ(f.value, 6);
+  EXPECT_NEAR((*f.within)[0], 540.0 / 110, 1e-9);
+  EXPECT_EQ(f.text,
+            "A word that 4 ranks add to costs each of them 6.00 times as much (4.91 to 7.33); all of them reach 6.00 "
+            "M/s.");
+  EXPECT_FALSE(of({measured("amo-faa", 8, 100), missing("amo-faa-incast", "no cores")}, "contention").known);
+}
+
 TEST(findings, of_nothing_are_undetermined) {
   const std::vector<finding> all = findings_of({});
-  EXPECT_EQ(all.size(), 10u);
+  EXPECT_EQ(all.size(), 11u);
   for (const finding& f : all) {
     EXPECT_FALSE(f.known) << f.name;
     EXPECT_TRUE(f.text.starts_with("Undetermined: ")) << f.text;

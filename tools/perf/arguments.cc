@@ -165,6 +165,24 @@ void check_sheet(const arguments& a) {
   means_nothing(a.pairs != 1, "--pairs");
   means_nothing(a.workers != 0, "--workers");
   means_nothing(!a.loads.empty(), "--load");
+  means_nothing(a.with != crowd::none, "--incast and --all-to-all");
+}
+
+void check_crowd(const arguments& a) {
+  if (a.with == crowd::none) return;
+  const std::string name = a.with == crowd::incast ? "--incast" : "--all-to-all";
+  if (a.op != "get" && a.op != "put" && a.op != "amo-faa" && a.op != "bw" && a.op != "rate") {
+    refuse(name + " means nothing for " + a.op + ": it is for get, put, amo-faa, bw and rate");
+  }
+  const auto contradicts = [&](bool given, const char* option) {
+    if (given) refuse(name + " and " + option + " contradict each other");
+  };
+  contradicts(a.raw, "--raw");
+  contradicts(a.both_ways, "--bidirectional");
+  contradicts(a.pairs != 1, "--pairs");
+  contradicts(a.responder_idle, "--responder-idle");
+  contradicts(!a.loads.empty(), "--load");
+  if (a.meets) refuse(name + " is not for --listen and --connect, which are two processes; take a launcher");
 }
 
 void check_loads(const arguments& a) {
@@ -183,6 +201,7 @@ void check_loads(const arguments& a) {
 void check_together(const arguments& a) {
   if (a.op == sheet_op) return check_sheet(a);
   check_loads(a);
+  check_crowd(a);
   if (!a.html.empty()) refuse("--html means nothing for " + a.op + ": it is for all");
   if (a.windows != std::vector<std::uint64_t>{0} && a.op != "bw" && a.op != "rate") {
     refuse("--window means nothing for " + a.op + ": it is for bw and rate");
@@ -225,9 +244,21 @@ void check_launched(const arguments& a) {
 }  // namespace
 
 std::string to_text(const arguments& a) {
-  return nlohmann::json{a.op,   a.sizes,      a.transports.front(), a.iterations, a.warmup,  a.responder_idle,
-                        a.raw,  a.duration_s, a.both_ways,          a.pairs,      a.windows, a.cpus,
-                        a.loads}
+  return nlohmann::json{a.op,
+                        a.sizes,
+                        a.transports.front(),
+                        a.iterations,
+                        a.warmup,
+                        a.responder_idle,
+                        a.raw,
+                        a.duration_s,
+                        a.both_ways,
+                        a.pairs,
+                        a.windows,
+                        a.cpus,
+                        a.loads,
+                        static_cast<int>(a.with),
+                        a.ranks}
       .dump();
 }
 void from_text(const std::string& text, arguments& a) {
@@ -245,12 +276,17 @@ void from_text(const std::string& text, arguments& a) {
   a.windows = j[10].get<std::vector<std::uint64_t>>();
   a.cpus = j[11].get<std::vector<int>>();
   a.loads = j[12].get<std::vector<std::string>>();
+  a.with = static_cast<crowd>(j[13].get<int>());
+  a.ranks = j[14];
 }
 
 void refuse(const std::string& why) { tobi_tools::refuse("tobi-perf", why); }
 
 bool uses_runtime(const std::string& op) { return op == "steal" || op == "barrier"; }
 
+int processes_of(const arguments& a) {
+  return a.with == crowd::none ? 2 * a.pairs : a.with == crowd::incast ? a.ranks + 1 : a.ranks;
+}
 bool has_sizes(const std::string& op) { return find(op)->sized; }
 
 arguments parse(int argc, char** argv) {
@@ -286,6 +322,13 @@ arguments parse(int argc, char** argv) {
   app.add_option("--pairs", a.pairs, "pairs of processes that measure at once")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  int incast = 0;
+  int all_to_all = 0;
+  auto* const to_one = app.add_option("--incast", incast, "ranks that work with the memory of one more at once")
+                           ->check(CLI::Range(2, 1023));
+  app.add_option("--all-to-all", all_to_all, "ranks that work with the memory of all others, in turn, at once")
+      ->check(CLI::Range(2, 1024))
+      ->excludes(to_one);
   app.add_flag("--bidirectional", a.both_ways, "bw and rate: the target does the same to the initiator meanwhile");
   app.add_flag("--raw", a.raw, "also the shortest loop of the library's own calls, in turn, and the ratio");
   app.add_flag("--json", a.json, "one JSON object per row, behind one that says where and how they were measured");
@@ -322,6 +365,8 @@ arguments parse(int argc, char** argv) {
   }
   if (a.op == sheet_op && windows.empty()) a.windows.assign(sheet_windows.begin(), sheet_windows.end());
   if (a.op == sheet_op && a.iterations == 0 && a.duration_s == 0) a.duration_s = sheet_row_s;
+  a.with = incast != 0 ? crowd::incast : all_to_all != 0 ? crowd::all_to_all : crowd::none;
+  a.ranks = std::max(incast, all_to_all);
   take_sizes(a, *o, sizes);
   take_transports(a, transports);
   check_together(a);

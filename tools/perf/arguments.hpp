@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/perf/work.hpp"
+
 namespace tobi_perf {
 
 /// The operation that measures all of them, for a cost sheet.
@@ -22,6 +24,8 @@ struct arguments {
   std::uint64_t warmup = 100;
   int workers = 0;  // barrier; 0: the runtime decides
   int pairs = 1;    // of processes, which measure at once
+  crowd with = crowd::none;
+  int ranks = 0;  // of the crowd that work
   bool responder_idle = false;
   bool both_ways = false;  // bw and rate: rank 1 does the same meanwhile
   bool raw = false;
@@ -47,6 +51,8 @@ arguments parse(int argc, char** argv);
 
 /// Whether the operation is measured through the public interface, by a program with tasks.
 bool uses_runtime(const std::string& op);
+/// Without those that serve.
+int processes_of(const arguments& a);
 /// Whether --size changes it.
 bool has_sizes(const std::string& op);
 

@@ -73,11 +73,12 @@ void initiator::release(const work& w, std::size_t lane_index, done_by_itself& b
   if (w.idle) return;
   const work only_serves{w.what, w.bytes};
   const done_by_itself done = other_.stop([&](const stop_flag& stopped) {
-    if (w.both_ways) lanes_[lane_index]->respond(only_serves, stopped);
+    if (w.both_ways || a_.with != crowd::none) lanes_[lane_index]->respond(only_serves, stopped);
   });
   back.operations += done.operations;
   back.ns += done.ns;
   in.core_ns[1] = done.core_ns;
+  if (a_.with != crowd::none) in.other = "another rank";
   in.without_core_ns[1] = done.without_core_ns;
 }
 
@@ -200,6 +201,7 @@ void initiator::measure(const item& asked, const std::vector<std::string>& unabl
     r.repeated = repeated;
     r.disturbance = changed;
     fill(r, plans[l], all[l]);
+    r.ranks = a_.ranks;
     if (i.under) fill_load(r, i.todo.interval_ns, all[l]);
     const auto tells = [&](const row& told) {
       return told.ns && clock_ns_ < clock_share * told.ns->median * static_cast<double>(told.operations_per_sample);

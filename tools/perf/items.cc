@@ -15,13 +15,18 @@ constexpr std::uint64_t large_block = 64u << 10;
 // The rows that an operation of the command line is made of, of one size and window.
 std::vector<item> items_of(const arguments& a, std::uint64_t bytes, std::uint64_t window) {
   const std::string& op = a.op;
-  const char* const both = a.both_ways ? "-both" : "";
-  if (op == "get") return {{"get", {step::get, bytes}}};
+  const char* const both = a.with == crowd::incast       ? "-incast"
+                           : a.with == crowd::all_to_all ? "-all"
+                           : a.both_ways                 ? "-both"
+                                                         : "";
+  if (op == "get") return {{fmt::format("get{}", both), {step::get, bytes}}};
   if (op == "get-fresh") return {{"get-fresh", {step::fresh, bytes}}};
-  if (op == "put" && !a.loads.empty()) return {{"put", {step::put, bytes}}};
+  if (op == "put" && (!a.loads.empty() || a.with != crowd::none)) {
+    return {{fmt::format("put{}", both), {step::put, bytes}}};
+  }
   if (op == "put") return {{"put", {step::put, bytes}}, {"put-oneway", {step::ping_pong, bytes}}};
   if (op == "put-notify") return {{"put-notify", {step::notify, bytes}}};
-  if (op == "amo-faa") return {{"amo-faa", {step::fetch_add, 8}}};
+  if (op == "amo-faa") return {{fmt::format("amo-faa{}", both), {step::fetch_add, 8}}};
   if (op == "amo-cas") return {{"amo-cas", {step::compare_swap, 8}}};
   if (op == "wake") return {{"wake", {step::wake, 8}}};
   if (op == "chain") return {{"chain", {step::chain, bytes}}};

@@ -54,8 +54,19 @@ struct scene {
   tobi::transports::memory own;
   int peer_fd;             // the other's memory file, where it is on this machine; else -1
   std::uint64_t limit_ns;  // how long one operation may take, with a target that polls
+  crowd with = crowd::none;
 
-  [[nodiscard]] int peer() const noexcept { return job.rank() == 0 ? 1 : 0; }
+  [[nodiscard]] int peer() const noexcept {
+    return job.rank() == 0 || (with == crowd::incast && job.rank() > 1) ? 1 : 0;
+  }
+  /// With whose memory this rank works.
+  [[nodiscard]] std::vector<int> peers() const {
+    if (with != crowd::all_to_all) return {peer()};
+    std::vector<int> others;
+    // Each begins behind itself, so that not all begin with the same one.
+    for (int i = 1; i < job.size(); ++i) others.push_back((job.rank() + i) % job.size());
+    return others;
+  }
   [[nodiscard]] std::byte* at(std::uint64_t offset) const noexcept {
     return static_cast<std::byte*>(own.base) + offset;
   }

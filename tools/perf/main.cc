@@ -12,11 +12,13 @@
 #include <fstream>
 #include <optional>
 
+#include "arch/topology.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/tcp/meeting.hpp"
 #include "tools/output.hpp"
 #include "tools/perf/arguments.hpp"
 #include "tools/perf/initiator.hpp"
+#include "tools/perf/items.hpp"
 #include "tools/perf/measure.hpp"
 #include "tools/perf/report.hpp"
 #include "tools/perf/sheet.hpp"
@@ -32,7 +34,7 @@ std::string mpi_launcher(const arguments& a) {
   const std::string named = mpich ? "mpiexec.mpich" : "mpirun.openmpi";
   const bool there = std::system(("command -v " + named + " >/dev/null 2>&1").c_str()) == 0;
   return fmt::format("{} {}-n {} ", there ? named : "mpirun", mpich ? "" : "--oversubscribe ",
-                     a.workers == 0 ? 2 : a.workers);
+                     a.workers == 0 ? processes_of(a) : a.workers);
 }
 
 constexpr std::array deques{"steal_word", "the"};
@@ -53,6 +55,8 @@ std::string command(const arguments& a, const std::string& transport, const std:
   if (a.workers != 0) c += fmt::format(" --workers {}", a.workers);
   if (a.responder_idle) c += " --responder-idle";
   if (a.pairs != 1) c += fmt::format(" --pairs {}", a.pairs);
+  if (a.with == crowd::incast) c += fmt::format(" --incast {}", a.ranks);
+  if (a.with == crowd::all_to_all) c += fmt::format(" --all-to-all {}", a.ranks);
   if (a.both_ways) c += " --bidirectional";
   if (a.raw) c += " --raw";
   if (a.sheet) c += " --sheet";
@@ -106,14 +110,56 @@ int gather(const arguments& a, const std::string& transport, const std::string& 
   return status;
 }
 
+// Of a sheet: what is measured of more than two ranks.
+std::vector<arguments> crowds_of(const arguments& of_sheet) {
+  const int cores = static_cast<int>(tobi::arch::this_machine().cores.size());
+  std::vector<arguments> all;
+  const auto add = [&](const char* op, crowd with, int ranks, std::uint64_t bytes) {
+    arguments one = of_sheet;
+    one.op = op;
+    one.with = with;
+    one.ranks = ranks;
+    one.sizes = {bytes};
+    all.push_back(one);
+  };
+  int most = 2;
+  add("amo-faa", crowd::incast, most, 8);
+  while (most < 8 && 2 * most < cores) add("amo-faa", crowd::incast, most *= 2, 8);
+  add("rate", crowd::incast, most, 8);
+  add("bw", crowd::all_to_all, std::clamp(cores, 3, 8), 64u << 10);
+  return all;
+}
+
+// Ranks that share cores would say how the kernel shares these.
+int gather_crowd(const arguments& a, const std::string& transport, gathered& into) {
+  const int cores = static_cast<int>(tobi::arch::this_machine().cores.size());
+  if (processes_of(a) <= cores) return gather(a, transport, "", into);
+  for (const item& i : items_of(a)) {
+    into.rows.push_back(
+        {i.op,
+         transport,
+         i.todo.bytes,
+         false,
+         0,
+         1,
+         {},
+         {},
+         fmt::format("{} processes need {} cores, and here are {}", processes_of(a), processes_of(a), cores)});
+    into.rows.back().ranks = a.ranks;
+    if (a.json) print_row(a, into.rows.back());
+  }
+  return 1;
+}
+
 // The parts of a sheet are measured one after the other, by processes of their own. Returns the exit status.
 int gather_sheet(const arguments& a, const std::string& transport, gathered& into) {
   arguments part = a;
   part.sheet = true;
   int worst = gather(part, transport, "", into);
   if (row_of(into.rows, sheet_op) != nullptr) return worst;  // it cannot be used here
-  part.op = "steal";
   part.windows = {0};
+  for (const arguments& several : crowds_of(part)) worst = std::max(worst, gather_crowd(several, transport, into));
+  part.op = "steal";
   part.cpus.clear();
   if (part.iterations == 0) part.duration_s = std::max(part.duration_s, 1.0);
   for (const char* deque : deques) worst = std::max(worst, gather(part, transport, deque, into));
@@ -190,15 +236,21 @@ int print_launched_sheet(const arguments& a, int status) {
   if (of_sheet.rows.empty()) return status;
   const std::string transport = of_sheet.rows.front().transport;
   if (row_of(of_sheet.rows, sheet_op) == nullptr) {
-    emit({"steal",
-          transport,
-          {},
-          false,
-          0,
-          1,
-          {},
-          {},
-          "these processes are one job for operations; start tobi-perf steal in the same way"});
+    const auto missing = [&](const char* op, const char* how) {
+      emit({op,
+            transport,
+            {},
+            false,
+            0,
+            1,
+            {},
+            {},
+            fmt::format("this job measures pairs; start tobi-perf {} in the same way", how)});
+    };
+    missing("amo-faa-incast", "amo-faa --incast");
+    missing("rate-incast", "rate --incast");
+    missing("bw-get-all", "bw --all-to-all");
+    missing("steal", "steal");
   }
   const std::vector<sheet> sheets{make_sheet(transport, std::move(of_sheet.rows), std::move(of_sheet.notes))};
   print_sheet(a, sheets.front());

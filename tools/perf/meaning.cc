@@ -177,6 +177,26 @@ finding load_finding(const std::vector<row>& rows) {
   return f;
 }
 
+finding contention_finding(const std::vector<row>& rows) {
+  const row* several = nullptr;  // the most
+  for (const row& r : rows) {
+    if (r.op == "amo-faa-incast" && (several == nullptr || r.ns)) several = &r;
+  }
+  const row* const alone = row_of(rows, "amo-faa");
+  if (several == nullptr || !several->ns)
+    return undetermined("contention", "times", why_none(several, "a word that several add to"));
+  if (alone == nullptr || !alone->ns) return undetermined("contention", "times", why_none(alone, "a fetch-and-add"));
+  finding f{"contention", "times", several->ns->median / alone->ns->median, {}, ""};
+  if (several->median_within && alone->median_within && (*alone->median_within)[0] > 0) {
+    f.within = {{(*several->median_within)[0] / (*alone->median_within)[1],
+                 (*several->median_within)[1] / (*alone->median_within)[0]}};
+  }
+  const auto ratio = [](double r) { return fmt::format("{:.2f}", r); };
+  f.text = fmt::format("A word that {} ranks add to costs each of them {:.2f} times as much{}; all of them reach {}.",
+                       several->ranks, *f.value, within_text(f.within, ratio), rate_text(several->per_second()));
+  return f;
+}
+
 // A round trip with a target that sleeps has two ways and one wake-up.
 finding wake_finding(const std::vector<row>& rows) {
   const row* const wake = row_of(rows, "wake");
@@ -255,7 +275,8 @@ std::vector<finding> findings_of(const std::vector<row>& rows) {
           idle_finding(rows, "put"),
           idle_finding(rows, "amo-faa"),
           wake_finding(rows),
-          load_finding(rows)};
+          load_finding(rows),
+          contention_finding(rows)};
 }
 
 nlohmann::ordered_json to_json(const finding& f, const std::string& transport) {

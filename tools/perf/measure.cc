@@ -80,7 +80,7 @@ struct places {
 
 // Binds this rank to a core of its machine, and says where both are.
 places bind_rank(tobi::bootstrap::bootstrap& job, const base::settings& s, const std::vector<int>& chosen,
-                 const pair* pairs) {
+                 const pair* pairs, int shown) {
   const auto& cores = arch::this_machine().cores;
   const int node = job.nodes()[job.rank()];
   const auto here = static_cast<std::size_t>(
@@ -101,8 +101,10 @@ places bind_rank(tobi::bootstrap::bootstrap& job, const base::settings& s, const
   places all;
   int theirs = -1;
   std::memcpy(&theirs, job.get(1, "cpu").data(), sizeof theirs);
-  if (job.nodes()[0] == job.nodes()[1] && pairs == nullptr && bound >= 0 && bound != theirs) all.other_cpu = theirs;
-  for (int r = 0; r < 2; ++r) {
+  if (job.nodes()[0] == job.nodes()[1] && pairs == nullptr && shown == 2 && bound >= 0 && bound != theirs) {
+    all.other_cpu = theirs;
+  }
+  for (int r = 0; r < shown; ++r) {
     const auto told = job.get(r, "place");
     all.text +=
         fmt::format("{}{}: {}", r == 0 ? "" : ", ", base::name_of_rank(pairs != nullptr ? pairs->rank_in_job(r) : r),
@@ -152,7 +154,7 @@ bool run_rank0(const arguments& a, controller& others, const transports::transpo
   return !first.is_stuck();
 }
 
-// --- rank 1 -------------------------------------------------------------------------------------------
+// --- the others ----------------------------------------------------------------------------------------
 
 // What rank 0 does, for as long.
 done_by_itself repeats(lane& l, const work& w, const stop_flag& stop) {
@@ -166,7 +168,7 @@ done_by_itself repeats(lane& l, const work& w, const stop_flag& stop) {
   return done;
 }
 
-void run_rank1(listener& orders, const std::vector<lane*>& lanes, pair* pairs) {
+void run_other(listener& orders, const std::vector<lane*>& lanes, pair* pairs, crowd with) {
   for (order now = orders.next(); !now.quit; now = orders.next()) {
     if (now.meets) {
       pairs->meet();
@@ -185,6 +187,9 @@ void run_rank1(listener& orders, const std::vector<lane*>& lanes, pair* pairs) {
     done.without_core_ns = waited_for_core_ns() - waited_before;
     done.core_ns = core_ns();
     orders.say_stopped(done);
+    if (with == crowd::none || !now.todo.both_ways) continue;
+    l.respond({now.todo.what, now.todo.bytes}, orders.rest());
+    orders.say_resting();
   }
 }
 
@@ -196,8 +201,13 @@ int servers_of(const base::settings& s) {
   return s.nodes >= 2 ? 2 : 1;
 }
 
-base::per_rank<int> nodes_of(const base::settings& s) {
+base::per_rank<int> nodes_of(const base::settings& s, const arguments& a) {
   if (s.nodes < 2) return {};
+  if (a.with != crowd::none) {
+    base::per_rank<int> all;
+    for (int r = 0; r < processes_of(a); ++r) all.push_back(a.with == crowd::incast ? r == 1 : r % s.nodes);
+    return all;
+  }
   return servers_of(s) == 0 ? base::per_rank<int>{0, 1} : base::per_rank<int>{0, 1, 0, 1};
 }
 
@@ -244,7 +254,7 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
                const arguments& a, pair* pairs) {
   const std::string& name = a.transports.front();
   const layout where(*std::max_element(a.sizes.begin(), a.sizes.end()));
-  const places where_bound = bind_rank(job, settings, a.cpus, pairs);
+  const places where_bound = bind_rank(job, settings, a.cpus, pairs, a.with == crowd::none ? 2 : job.size());
   const int own_file = memory_file(where.total);
   const int theirs_file = peer_file(job, own_file);
   void* const memory = shared(where.total, own_file);
@@ -254,7 +264,8 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
   const set_up_part creating{"create", static_cast<double>(arch::now_ns() - begin)};
   const scene s{job,         settings,
                 where,       {memory, where.total, own_file, 0},
-                theirs_file, a.responder_idle ? idle_limit_ns : limit_ns};
+                theirs_file, a.responder_idle ? idle_limit_ns : limit_ns,
+                a.with};
   auto through = transport_lane(s, *fabric);
   std::string raw_why_not;
   auto raw = a.raw && job.size() == 2 ? raw_lane(name, s, raw_why_not) : nullptr;
@@ -272,7 +283,7 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
   const std::vector<row> registering = a.op == sheet_op ? time_registration(*fabric) : std::vector<row>{};
   bool alive = true;
   if (job.rank() == 0) {
-    controller others(job);
+    controller others(job, a.with);
     emit_note(fmt::format("{}: {}{}; reading the clock takes {:.1f} ns of a sample", name, where_bound.text,
                           through->describe().empty() ? "" : "; " + through->describe(), clock_cost_ns()));
     if (!counts_waits_for_cores()) {
@@ -289,10 +300,10 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
     others.quit();
   } else {
     listener orders(job);
-    if (job.rank() == 1) {
+    if (job.rank() == 1 || a.with != crowd::none) {
       if (tobi::bootstrap::tcp::listens())
         emit_note(fmt::format("{}: {}. Rank 0 prints the rest.", name, where_bound.text));
-      run_rank1(orders, lanes, pairs);
+      run_other(orders, lanes, pairs, a.with);
     } else {
       run_server(s, orders, *fabric, job.rank() == job.size() - 1);
     }
@@ -332,14 +343,32 @@ void emit_note(const std::string& text) {
   std::fflush(stdout);
 }
 
+namespace {
+
+std::string wrong_number(const arguments& a, int size) {
+  if (a.pairs != 1)
+    return fmt::format("tobi-perf --pairs {} measures between {} processes; start so many.", a.pairs, size);
+  if (a.with != crowd::none) {
+    return fmt::format("tobi-perf {} {} measures between {} processes; start so many.",
+                       a.with == crowd::incast ? "--incast" : "--all-to-all", a.ranks, size);
+  }
+  if (size == 2) return "tobi-perf measures between two processes; start two, or give --pairs for more.";
+  return fmt::format(
+      "tobi-perf measures between two processes, and TOBI_AMO_SERVER=worker takes {} for their nodes; start {}.",
+      size - 2, size);
+}
+
+}  // namespace
+
 int measure_operations(arguments a) {
   base::settings settings = base::read_settings();
   const bool launched = tobi::bootstrap::launched();
-  if (a.pairs > 1 && servers_of(settings) != 0) {
-    base::fatal("tobi-perf --pairs measures without servers; leave TOBI_AMO_SERVER=worker out.", base::exit_usage);
+  if ((a.pairs > 1 || a.with != crowd::none) && servers_of(settings) != 0) {
+    base::fatal("tobi-perf measures several at once without servers; leave TOBI_AMO_SERVER=worker out.",
+                base::exit_usage);
   }
-  const int size = 2 * a.pairs + servers_of(settings);
-  transports::context here{0, a.pairs > 1 ? 2 : size, nodes_of(settings), settings};
+  const int size = processes_of(a) + servers_of(settings);
+  transports::context here{0, a.pairs > 1 ? 2 : size, nodes_of(settings, a), settings};
   const auto cannot_be_used = [&](const std::string& why) {
     for (const std::uint64_t bytes : a.op == sheet_op ? std::vector{a.sizes.front()} : a.sizes)
       emit({a.op, a.transports.front(), bytes, false, 0, 1, {}, {}, "it cannot be used here: " + why});
@@ -354,15 +383,7 @@ int measure_operations(arguments a) {
   arch::ns_per_cycle();
   auto job = launched ? tobi::bootstrap::start(settings, 0, 1) : tobi::bootstrap::fork_workers(size);
   if (job->size() != size) {
-    base::fatal_everywhere(
-        job->rank(),
-        size == 2 ? "tobi-perf measures between two processes; start two, or give --pairs for more."
-        : a.pairs != 1
-            ? fmt::format("tobi-perf --pairs {} measures between {} processes; start so many.", a.pairs, size)
-            : fmt::format("tobi-perf measures between two processes, and TOBI_AMO_SERVER=worker takes {} for their "
-                          "nodes; start {}.",
-                          size - 2, size),
-        base::exit_usage);
+    base::fatal_everywhere(job->rank(), wrong_number(a, size), base::exit_usage);
   }
   pair* pairs = nullptr;
   if (a.pairs > 1) {

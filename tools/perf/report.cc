@@ -86,6 +86,9 @@ void print_heading(const arguments& a) {
         "The target does the same to the initiator meanwhile. Bandwidth and rate are of both; times of the "
         "initiator.\n");
   }
+  if (a.with == crowd::incast) fmt::print("{} ranks at once, all but rank 1, each with the memory of rank 1.", a.ranks);
+  if (a.with == crowd::all_to_all) fmt::print("{} ranks at once, each with the memory of all others in turn.", a.ranks);
+  if (a.with != crowd::none) fmt::print(" Bandwidth and rate are of all; times are those of rank 0.\n");
   if (a.pairs > 1) {
     fmt::print("{} pairs at once. Bandwidth and rate are of all; the median is that of the pairs' medians.\n", a.pairs);
   }

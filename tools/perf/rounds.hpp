@@ -55,6 +55,7 @@ struct round_taken {
   std::uint64_t scheduled_ns = 0;  // of a schedule, from its begin to its end
   std::array<process_facts, 2> of{};
   std::array<std::uint64_t, 2> without_core_ns{};
+  const char* other = "rank 1";     // which is not rank 0
   std::array<double, 2> core_ns{};  // of both ranks; 0: not known
 };
 

@@ -62,7 +62,7 @@ const std::vector<section_of_rows>& plan_of_sheet() {
        "Many operations at once, until all are complete; times are of one of them. This is the most that the fabric "
        "moves.",
        shows::bandwidth,
-       {"bw-*"}},
+       {"bw-get", "bw-put"}},
       {"Rate by window",
        "Puts of 8 bytes, so many posted at once, until all are complete; times are of one of them. A program that has "
        "fewer outstanding waits for the fabric.",
@@ -74,6 +74,13 @@ const std::vector<section_of_rows>& plan_of_sheet() {
        "was due until it is complete, so that what has to wait counts. Shared fabrics are never idle.",
        shows::scheduled,
        {"get@*"}},
+      {"Several ranks",
+       "Several ranks at once with the memory of one (incast), or each with that of all others in turn (all); times "
+       "are of "
+       "one of them, rates of all. Fetch-and-adds of one word are what a shared counter costs; a steal is like an "
+       "incast.",
+       shows::rate,
+       {"amo-faa-incast", "rate-incast", "bw-get-all", "bw-put-all"}},
       {"Steal",
        "A steal of the runtime between two workers, from the first operation to the frame in place, with each deque; "
        "then its parts. Each sample is the mean of a run.",
@@ -95,7 +102,11 @@ bool is_shown(const section_of_rows& s, const row& r) {
 
 std::vector<std::string> line_of(const section_of_rows& s, const row& r) {
   std::string what = r.op;
-  if (s.last == shows::rate) what += fmt::format(", {} at once", r.operations_per_sample);
+  if (r.ranks != 0) {
+    what += fmt::format(", {} ranks", r.ranks);
+  } else if (s.last == shows::rate && r.ns) {
+    what += fmt::format(", {} at once", r.operations_per_sample);
+  }
   if (s.last != shows::rate && r.size) what += " " + tobi::base::format_size(*r.size);
   if (!r.ns) return {what, "not measured: " + r.note};
   const std::optional<double> p99 = r.percentile_ns(0.99);

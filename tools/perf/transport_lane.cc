@@ -76,10 +76,21 @@ class through_transport final : public lane {
     if (got != status::ok) give_up(fabric_, "a flush", got);
     return true;
   }
-  // COUNT times the same chain, each complete before the next.
-  bool repeat(std::span<const op> ops, std::uint64_t count) noexcept {
+  // The next one is the peer.
+  void take_turns() noexcept {
+    turn_ = turn_ + 1 == peers_.size() ? 0 : turn_ + 1;
+    peer_ = peers_[turn_].rank;
+    region_ = peers_[turn_].region;
+  }
+  // COUNT times the same operation, each complete before the next.
+  bool repeat(op one, std::uint64_t count) noexcept {
+    const bool several = peers_.size() > 1;
     for (std::uint64_t i = 0; i < count; ++i) {
-      if (!post(ops) || !flush()) return false;
+      if (several) {
+        take_turns();
+        one.region = region_;
+      }
+      if (!post({&one, 1}) || !flush()) return false;
     }
     return true;
   }
@@ -98,7 +109,13 @@ class through_transport final : public lane {
 
   const scene& s_;
   transport& fabric_;
-  int peer_ = 0;
+  struct reached {
+    int rank;
+    region_id region;
+  };
+  std::vector<reached> peers_;
+  std::size_t turn_ = 0;  // of them
+  int peer_ = 0;          // whose turn it is
   region_id region_ = 0;
   std::uint8_t ping_ = 0;
   std::uint64_t asked_ = 0;
@@ -109,7 +126,6 @@ class through_transport final : public lane {
 };
 
 void through_transport::connect() {
-  peer_ = s_.peer();
   const auto timed = [this](const char* what, auto&& call) {
     const std::uint64_t begin = tobi::arch::now_ns();
     const status got = call();
@@ -120,7 +136,8 @@ void through_transport::connect() {
   timed("register_memory", [&] { return fabric_.register_memory(s_.own, key); });
   const std::string address = fabric_.address();
   s_.job.put("address", std::as_bytes(std::span(address.data(), address.size())));
-  const region_key theirs = s_.exchange("key", key);
+  s_.job.put("key", std::as_bytes(std::span(&key, 1)));
+  s_.job.fence();
   std::vector<std::string> addresses;
   for (int r = 0; r < s_.job.size(); ++r) {
     const auto bytes = s_.job.get(r, "address");
@@ -129,7 +146,12 @@ void through_transport::connect() {
   timed("connect", [&] { return fabric_.connect(addresses); });
   tobi::transports::meeting_over meet(s_.job);
   fabric_.measure(meet);
-  timed("attach", [&] { return fabric_.attach(peer_, theirs, region_); });
+  for (const int peer : s_.peers()) {
+    peer_ = peer;
+    std::memcpy(&key, s_.job.get(peer, "key").data(), sizeof key);
+    timed("attach", [&] { return fabric_.attach(peer, key, region_); });
+    peers_.push_back({peer_, region_});
+  }
 }
 
 std::string through_transport::unable(const work& w) const {
@@ -159,18 +181,12 @@ void through_transport::start(const work& w) {
 bool through_transport::initiate(const work& w, std::uint64_t count) {
   apart_ns_ = 0;
   switch (w.what) {
-    case step::get: {
-      const std::array ops{get_op(w.bytes)};
-      return repeat(ops, count);
-    }
-    case step::put: {
-      const std::array ops{put_op(w.bytes)};
-      return repeat(ops, count);
-    }
-    case step::fetch_add: {
-      const std::array ops{op::add(region_, s_.where.word, 1, s_.at(s_.where.result))};
-      return repeat(ops, count);
-    }
+    case step::get:
+      return repeat(get_op(w.bytes), count);
+    case step::put:
+      return repeat(put_op(w.bytes), count);
+    case step::fetch_add:
+      return repeat(op::add(region_, s_.where.word, 1, s_.at(s_.where.result)), count);
     case step::compare_swap:
       return swaps(count, 0);
     case step::chain:
@@ -231,13 +247,23 @@ bool through_transport::window(op one, std::uint64_t count) noexcept {
   const std::uint64_t remote = one.remote;
   auto* const local = static_cast<std::byte*>(one.local);
   std::uint64_t place = 0;
+  const bool several = peers_.size() > 1;
   for (std::uint64_t i = 0; i < count; ++i) {
+    if (several) {
+      take_turns();
+      one.region = region_;
+    }
     one.remote = remote + place * stride;
     one.local = local + place * stride;
     if (!post({&one, 1})) return false;
     if (++place == places) place = 0;
   }
-  return flush();
+  bool done = flush();
+  for (std::size_t others = 1; others < peers_.size() && done; ++others) {
+    take_turns();
+    done = flush();
+  }
+  return done;
 }
 
 bool through_transport::pings(std::uint64_t bytes, std::uint64_t count) noexcept {

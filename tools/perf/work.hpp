@@ -14,6 +14,13 @@
 
 namespace tobi_perf {
 
+/// Which ranks work with which memory, where more than two do.
+enum class crowd : std::uint8_t {
+  none,
+  incast,      // all ranks but 1 with that of rank 1
+  all_to_all,  // all ranks with those of all others, in turn
+};
+
 /// What rank 0 does with the memory of rank 1, and how a single one of them ends.
 enum class step : std::uint8_t {
   get,           // round trip
@@ -73,6 +80,7 @@ struct row {
   std::optional<std::array<double, 2>> cpu = {};
   std::optional<double> scheduled_per_second = {};  // under a given load
   int pairs = 1;
+  int ranks = 0;  // that work at once, in a crowd; 0: there is none
   // Of 95 of 100 measurements, by the rounds.
   std::optional<interval> median_within = {};  // ns
   std::optional<interval> ratio_within = {};

@@ -241,6 +241,56 @@ void check_launched(const arguments& a) {
   if (!a.plot.empty()) refuse("--plot is for one machine; take --json on several");
 }
 
+// What is understood when all of it is known.
+struct given {
+  std::string sizes;
+  std::string transports;
+  std::string windows;
+  std::string cpus;
+  std::string loads;
+  int incast = 0;
+  int all_to_all = 0;
+};
+
+void add_options(CLI::App& app, arguments& a, given& g) {
+  app.add_option("operation", a.op, "one of " + operation_names());
+  app.add_option("-s,--size", g.sizes,
+                 "bytes of an operation, or several with commas: 8,64,64K, ranges: 1:1M, 1:1M:x4, 64:1K:+64, or all: "
+                 "1 to 8M (default: 8; bw: 64K)");
+  app.add_option("-n,--iters", a.iterations, "operations of a row (default: what some tenths of a second allow)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));
+  auto* const iterations = app.get_option("--iters");
+  app.add_option("-D,--duration", a.duration_s, "seconds of a row, in place of a number of operations")
+      ->check(CLI::Range(0.01, 86400.0))
+      ->excludes(iterations);
+  app.add_option("-w,--warmup", a.warmup, "operations before them that are not counted (default: 100)")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1'000'000'000}));
+  app.add_option("--transport", g.transports, "which, or several with commas (default: TOBI_TRANSPORT, or shm)");
+  app.add_option("--workers", a.workers, "barrier: how many take part (default: TOBI_WORKERS, or one per core)")
+      ->check(CLI::Range(1, 65535));
+  app.add_option(
+      "--load", g.loads,
+      "get, put and amo-faa: operations are due at a fixed rate: 10%,50%,90% of the most, or 20k per second");
+  app.add_option("--window", g.windows, "bw and rate: operations posted at once, or several with commas: 1,8,64");
+  app.add_option("--cpus", g.cpus, "the cores of a machine's ranks, in turn: 0,2 (default: its first ones)");
+  app.add_flag("--responder-idle", a.responder_idle, "the target sleeps, in place of polling the transport");
+  app.add_option("--pairs", a.pairs, "pairs of processes that measure at once")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  auto* const to_one = app.add_option("--incast", g.incast, "ranks that work with the memory of one more at once")
+                           ->check(CLI::Range(2, 1023));
+  app.add_option("--all-to-all", g.all_to_all, "ranks that work with the memory of all others, in turn, at once")
+      ->check(CLI::Range(2, 1024))
+      ->excludes(to_one);
+  app.add_flag("--bidirectional", a.both_ways, "bw and rate: the target does the same to the initiator meanwhile");
+  app.add_flag("--raw", a.raw, "also the shortest loop of the library's own calls, in turn, and the ratio");
+  app.add_flag("--json", a.json, "one JSON object per row, behind one that says where and how they were measured");
+  app.add_flag("--histogram", a.histogram, "how many samples of a row took how long, behind it");
+  app.add_option("--samples", a.samples, "write each sample to this file, as CSV");
+  app.add_option("--html", a.html, "all: write the cost sheet to this file, as a page");
+  app.add_option("--plot", a.plot, "write median latency against size to this file, as SVG");
+}
+
 }  // namespace
 
 std::string to_text(const arguments& a) {
@@ -291,51 +341,10 @@ bool has_sizes(const std::string& op) { return find(op)->sized; }
 
 arguments parse(int argc, char** argv) {
   arguments a;
-  std::string sizes;
-  std::string transports;
   CLI::App app("What the operations of a transport cost between two processes, compared with its library's own calls.",
                "tobi-perf");
-  app.add_option("operation", a.op, "one of " + operation_names());
-  app.add_option("-s,--size", sizes,
-                 "bytes of an operation, or several with commas: 8,64,64K, ranges: 1:1M, 1:1M:x4, 64:1K:+64, or all: "
-                 "1 to 8M (default: 8; bw: 64K)");
-  app.add_option("-n,--iters", a.iterations, "operations of a row (default: what some tenths of a second allow)")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));
-  auto* const iterations = app.get_option("--iters");
-  app.add_option("-D,--duration", a.duration_s, "seconds of a row, in place of a number of operations")
-      ->check(CLI::Range(0.01, 86400.0))
-      ->excludes(iterations);
-  app.add_option("-w,--warmup", a.warmup, "operations before them that are not counted (default: 100)")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1'000'000'000}));
-  app.add_option("--transport", transports, "which, or several with commas (default: TOBI_TRANSPORT, or shm)");
-  app.add_option("--workers", a.workers, "barrier: how many take part (default: TOBI_WORKERS, or one per core)")
-      ->check(CLI::Range(1, 65535));
-  std::string windows;
-  std::string cpus;
-  std::string loads;
-  app.add_option(
-      "--load", loads,
-      "get, put and amo-faa: operations are due at a fixed rate: 10%,50%,90% of the most, or 20k per second");
-  app.add_option("--window", windows, "bw and rate: operations posted at once, or several with commas: 1,8,64");
-  app.add_option("--cpus", cpus, "the cores of a machine's ranks, in turn: 0,2 (default: its first ones)");
-  app.add_flag("--responder-idle", a.responder_idle, "the target sleeps, in place of polling the transport");
-  app.add_option("--pairs", a.pairs, "pairs of processes that measure at once")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  int incast = 0;
-  int all_to_all = 0;
-  auto* const to_one = app.add_option("--incast", incast, "ranks that work with the memory of one more at once")
-                           ->check(CLI::Range(2, 1023));
-  app.add_option("--all-to-all", all_to_all, "ranks that work with the memory of all others, in turn, at once")
-      ->check(CLI::Range(2, 1024))
-      ->excludes(to_one);
-  app.add_flag("--bidirectional", a.both_ways, "bw and rate: the target does the same to the initiator meanwhile");
-  app.add_flag("--raw", a.raw, "also the shortest loop of the library's own calls, in turn, and the ratio");
-  app.add_flag("--json", a.json, "one JSON object per row, behind one that says where and how they were measured");
-  app.add_flag("--histogram", a.histogram, "how many samples of a row took how long, behind it");
-  app.add_option("--samples", a.samples, "write each sample to this file, as CSV");
-  app.add_option("--html", a.html, "all: write the cost sheet to this file, as a page");
-  app.add_option("--plot", a.plot, "write median latency against size to this file, as SVG");
+  given g;
+  add_options(app, a, g);
   tobi_tools::meeting meeting;
   tobi_tools::add_meeting(app, meeting);
   app.add_flag("--child", a.child)->group("");
@@ -350,25 +359,25 @@ arguments parse(int argc, char** argv) {
   const auto given_empty = [&](const char* name, const std::string& value) {
     if (app.count(name) != 0 && value.empty()) refuse(std::string(name) + " takes a value that is not empty");
   };
-  given_empty("--size", sizes);
-  given_empty("--transport", transports);
+  given_empty("--size", g.sizes);
+  given_empty("--transport", g.transports);
   given_empty("--plot", a.plot);
   given_empty("--html", a.html);
   given_empty("--samples", a.samples);
-  given_empty("--window", windows);
-  given_empty("--cpus", cpus);
-  given_empty("--load", loads);
-  if (!loads.empty()) a.loads = parts("--load", loads);
-  if (!windows.empty()) a.windows = take_numbers("--window", windows, 1, largest_window);
-  if (!cpus.empty()) {
-    for (const std::uint64_t cpu : take_numbers("--cpus", cpus, 0, 65535)) a.cpus.push_back(static_cast<int>(cpu));
+  given_empty("--window", g.windows);
+  given_empty("--cpus", g.cpus);
+  given_empty("--load", g.loads);
+  if (!g.loads.empty()) a.loads = parts("--load", g.loads);
+  if (!g.windows.empty()) a.windows = take_numbers("--window", g.windows, 1, largest_window);
+  if (!g.cpus.empty()) {
+    for (const std::uint64_t cpu : take_numbers("--cpus", g.cpus, 0, 65535)) a.cpus.push_back(static_cast<int>(cpu));
   }
-  if (a.op == sheet_op && windows.empty()) a.windows.assign(sheet_windows.begin(), sheet_windows.end());
+  if (a.op == sheet_op && g.windows.empty()) a.windows.assign(sheet_windows.begin(), sheet_windows.end());
   if (a.op == sheet_op && a.iterations == 0 && a.duration_s == 0) a.duration_s = sheet_row_s;
-  a.with = incast != 0 ? crowd::incast : all_to_all != 0 ? crowd::all_to_all : crowd::none;
-  a.ranks = std::max(incast, all_to_all);
-  take_sizes(a, *o, sizes);
-  take_transports(a, transports);
+  a.with = g.incast != 0 ? crowd::incast : g.all_to_all != 0 ? crowd::all_to_all : crowd::none;
+  a.ranks = std::max(g.incast, g.all_to_all);
+  take_sizes(a, *o, g.sizes);
+  take_transports(a, g.transports);
   check_together(a);
   if (tobi::bootstrap::launched() && !a.child) check_launched(a);
   if ((a.json || !a.html.empty()) && !a.child) {

@@ -182,6 +182,7 @@ void initiator::measure(const item& asked, const std::vector<std::string>& unabl
   if (i.under && unable[0].empty() && !stuck_[0]) {
     i.todo.interval_ns = i.under->interval_ns(i.under->is_share ? most_per_second(i.todo, 0) : 0);
   }
+  const std::vector<bool> was_stuck = stuck_;
   taken_.assign(lanes_.size(), {});
   std::vector<taken>& all = taken_;
   std::vector<plan> plans(lanes_.size());
@@ -193,8 +194,10 @@ void initiator::measure(const item& asked, const std::vector<std::string>& unabl
   for (std::size_t l = 0; l < lanes_.size(); ++l) {
     if (!unable[l].empty()) continue;
     if (stuck_[l]) {
-      rows[l].note = i.todo.idle ? "the target must poll" : "an operation was not completed in 60 s";
-      if (i.todo.idle) stuck_[l] = !drains(i.todo, l);
+      rows[l].note = was_stuck[l]  ? "an operation before it was not completed"
+                     : i.todo.idle ? "the target must poll"
+                                   : "an operation was not completed in 60 s";
+      if (i.todo.idle && !was_stuck[l]) stuck_[l] = !drains(i.todo, l);
       continue;
     }
     row& r = rows[l];

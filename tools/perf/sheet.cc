@@ -18,7 +18,7 @@ namespace tobi_perf {
 namespace {
 
 // What the last column of a section is, besides times.
-enum class shows : std::uint8_t { nothing, bandwidth, rate, scheduled, bytes };
+enum class shows : std::uint8_t { nothing, bandwidth, rate, scheduled };
 
 struct section_of_rows {
   const char* title;
@@ -32,16 +32,14 @@ const std::vector<section_of_rows>& plan_of_sheet() {
       {"Set-up",
        "What a job pays before its first message. Creating the transport, registering the memory of the measurement, "
        "connecting and attaching happen once, so each has one sample. A program that registers memory while it runs "
-       "pays "
-       "the rows by size each time.",
-       shows::bytes,
+       "pays the rows by size each time.",
+       shows::nothing,
        {"create", "register_memory", "connect", "attach", "first", "register"}},
       {"Operations",
        "How long one operation takes, each behind the one before it, with a target that polls. Nobody else touches the "
        "bytes, so over shared memory they stay in a cache; the fresh ones were written by the target just before. A "
-       "task "
-       "that waits for one loses this time.",
-       shows::bytes,
+       "task that waits for one loses this time.",
+       shows::nothing,
        {"get", "get-fresh", "put", "put-oneway", "put-notify", "amo-faa", "amo-cas", "chain"}},
       {"Idle target",
        "The same while the target computes and never calls the transport. Where this does not complete, or takes much "
@@ -50,8 +48,7 @@ const std::vector<section_of_rows>& plan_of_sheet() {
        {"get-idle", "put-idle", "amo-faa-idle"}},
       {"Blocking wake-up",
        "A round trip with a target that has fallen asleep. A worker that sleeps leaves its core to others, and pays "
-       "this "
-       "at the next message.",
+       "this at the next message.",
        shows::nothing,
        {"wake"}},
       {"Sizes",
@@ -70,15 +67,13 @@ const std::vector<section_of_rows>& plan_of_sheet() {
        {"rate"}},
       {"Under load",
        "Gets of 8 bytes that are due at a fixed rate: a share of the most that the same loop reaches. Times are from "
-       "when one "
-       "was due until it is complete, so that what has to wait counts. Shared fabrics are never idle.",
+       "when one was due until it is complete, so that what has to wait counts. Shared fabrics are never idle.",
        shows::scheduled,
        {"get@*"}},
       {"Several ranks",
        "Several ranks at once with the memory of one (incast), or each with that of all others in turn (all); times "
-       "are of "
-       "one of them, rates of all. Fetch-and-adds of one word are what a shared counter costs; a steal is like an "
-       "incast.",
+       "are of one of them, rates of all. Fetch-and-adds of one word are what a shared counter costs; a steal is like "
+       "an incast.",
        shows::rate,
        {"amo-faa-incast", "rate-incast", "bw-get-all", "bw-put-all"}},
       {"Steal",
@@ -95,7 +90,7 @@ bool is_in(const section_of_rows& s, const row& r) {
   });
 }
 
-// Sizes have a section of their own: elsewhere a row of each operation is enough, and of those of 4 KB two.
+// Other sizes of a get have a section of their own.
 bool is_shown(const section_of_rows& s, const row& r) {
   return r.op != "get" || s.last == shows::bandwidth || r.size.value_or(0) == 8;
 }

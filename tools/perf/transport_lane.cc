@@ -175,6 +175,8 @@ void through_transport::start(const work& w) {
   asked_ = 0;
   limit_ns_ = w.idle ? idle_limit_ns : s_.limit_ns;
   *s_.word_at(layout::ask) = 0;
+  // Else the number that a round of one left here would be taken for the first answer.
+  if (w.what == step::fresh) *s_.word_at(layout::data) = 0;
   set_last_byte(s_.at(s_.where.data), w.bytes, 0);
 }
 

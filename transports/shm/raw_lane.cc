@@ -29,6 +29,8 @@ class raw_shm_lane final : public lane {
     ping_ = 0;
     asked_ = 0;
     *s_.word_at(layout::ask) = 0;
+    // Else the number that a round of one left here would be taken for the first answer.
+    if (w.what == step::fresh) *s_.word_at(layout::data) = 0;
     set_last_byte(s_.at(s_.where.data), w.bytes, 0);
   }
   bool initiate(const work& w, std::uint64_t count) override;

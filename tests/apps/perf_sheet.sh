@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# lane: sleeps, 30 s
+# lane: sleeps, 40 s
 # tobi-perf all: the cost sheet of each transport, as text, as lines for programs and as a page. No time is asserted.
 . "$(dirname "$0")/fabrics.inc"
 perf=$BIN/tobi-perf

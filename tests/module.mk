@@ -9,7 +9,7 @@ flags_tests_emulators_utofu := -fvisibility=hidden
 thread_programs := $(filter %_threads_test,$(unit_programs))
 # What a sanitizer may look at: not jobs, whose tasks switch stacks, which it does not understand. Nor millions of hashes, which take
 # long and touch no memory of ours.
-plain_programs := $(filter-out %/uts_test %/perf_rounds_test,$(unit_programs))
+plain_programs := $(filter-out %/uts_test %/perf_rounds_test %/perf_meaning_test %/perf_open_loop_test,$(unit_programs))
 test_programs  := $(unit_programs) $(job_programs)
 
 # Without assertions' knowledge of strings, GCC 12 thinks that one of gtest's may be unset.
@@ -32,6 +32,10 @@ $(OUT)/tests/uts_test: $(OUT)/obj/tests/unit/uts_test.o $(OUT)/obj/tools/bench/t
 	$(call link,-lgtest -lgtest_main -lfmt)
 $(OUT)/tests/perf_rounds_test: $(OUT)/obj/tests/unit/perf_rounds_test.o $(OUT)/obj/tools/perf/rounds.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main -lfmt)
+$(OUT)/tests/perf_meaning_test: $(OUT)/obj/tests/unit/perf_meaning_test.o $(call objects,$(addprefix tools/perf/,meaning.cc units.cc)) $(LIB) FORCE
+	$(call link,-lgtest -lgtest_main -lfmt)
+$(OUT)/tests/perf_open_loop_test: $(OUT)/obj/tests/unit/perf_open_loop_test.o $(OUT)/obj/tools/perf/open_loop.o $(LIB) FORCE
+	$(call link,-lgtest -lgtest_main)
 $(OUT)/tests/balancers_test: $(OUT)/obj/tests/unit/balancers_test.o $(OUT)/obj/tools/bench/virtual_cores.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main)
 $(OUT)/tests/laplace_test: $(OUT)/obj/tests/unit/laplace_test.o $(call objects,$(fmm_kernels)) $(LIB) FORCE
@@ -49,7 +53,7 @@ $(shared_by_threads): $(call objects,$(filter arch/% alloc/% $(shared_rooms:%=li
 	$(call made,AR,rm -f $@ && $(CROSS)ar crs $@ $(filter %.o,$^))
 $(thread_programs): $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(shared_by_threads) FORCE
 	$(call made,LINK,$(CXX) $(LDFLAGS) -o $@ $(filter-out FORCE,$^) $(LIBS) -lgtest -lgtest_main)
-$(filter-out $(thread_programs) %/uts_test %/balancers_test %/laplace_test %/fmm_tree_test %/octree_test %/perf_rounds_test,$(unit_programs)): $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(LIB) FORCE
+$(filter-out $(thread_programs) %/uts_test %/balancers_test %/laplace_test %/fmm_tree_test %/octree_test %/perf_rounds_test %/perf_meaning_test %/perf_open_loop_test,$(unit_programs)): $(OUT)/tests/%: $(OUT)/obj/tests/unit/%.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main)
 $(job_programs): $(OUT)/tests/%: $(OUT)/obj/tests/jobs/%.o $(LIB) FORCE
 	$(call link,-lgtest -lgtest_main)

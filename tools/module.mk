@@ -17,9 +17,9 @@ bench_sources   := tools/bench/main.cc tools/bench/run.cc tools/bench/programs.c
                    $(fmm_kernels) \
                    tools/bench/tce/tce.cc tools/bench/tce/tensor.cc tools/bench/tce/reference.cc tools/bench/tce/blas.cc \
                    tools/bench/peers/openmp.cc $(if $(HAVE_tbb),tools/bench/peers/onetbb.cc) $(bench_apps)
-perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/control.cc tools/perf/pairs.cc tools/perf/rounds.cc tools/perf/histogram.cc tools/perf/initiator.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc \
+perf_sources    := tools/perf/main.cc tools/perf/arguments.cc tools/perf/work.cc tools/perf/control.cc tools/perf/pairs.cc tools/perf/rounds.cc tools/perf/histogram.cc tools/perf/initiator.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/report.cc tools/perf/plot.cc tools/perf/items.cc tools/perf/set_up.cc tools/perf/units.cc tools/perf/meaning.cc tools/perf/open_loop.cc tools/perf/sheet.cc tools/perf/sheet_page.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc tools/plot/page.cc \
                    tools/perf/transport_lane.cc tools/perf/raw.cc $(raw_sources)
-report_sources  := tools/report/main.cc tools/report/trace.cc tools/report/activity.cc tools/report/where.cc tools/report/where_shown.cc tools/report/limit.cc tools/report/figures.cc tools/report/results.cc tools/report/lookup.cc tools/report/curves.cc tools/report/papers.cc tools/report/taken.cc tools/report/global.cc tools/report/ramp.cc tools/report/origins.cc tools/report/verdict.cc tools/report/work_span.cc tools/report/work_span_shown.cc tools/report/print.cc tools/report/page.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc
+report_sources  := tools/report/main.cc tools/report/trace.cc tools/report/activity.cc tools/report/where.cc tools/report/where_shown.cc tools/report/limit.cc tools/report/figures.cc tools/report/results.cc tools/report/lookup.cc tools/report/curves.cc tools/report/papers.cc tools/report/taken.cc tools/report/global.cc tools/report/ramp.cc tools/report/origins.cc tools/report/verdict.cc tools/report/work_span.cc tools/report/work_span_shown.cc tools/report/print.cc tools/report/page.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc tools/plot/page.cc
 example_sources := $(addprefix tools/examples/,collection.cc fib.cc gradients.cc multigrid.cc neighbours.cc particles.cc pi.cc queens.cc sort.cc stencil.cc sweep.cc tour.cc triangles.cc wavefront.cc words.cc)
 
 flags_tools_bench       := $(if $(HAVE_tbb),-DTOBI_HAVE_TBB)
@@ -32,9 +32,9 @@ flags_tools_bench_fmm_mpi := -fopenmp -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX $(m
 # What reads arguments and prints runs once, and its templates take long to compile at -O3; what measures stays.
 apart  := tools/bench/virtual_cores.cc tools/bench/trees.cc tools/bench/answers.cc tools/bench/model.cc tools/bench/progress.cc tools/bench/peers/% tools/bench/apps/% tools/bench/hf/% tools/bench/tce/% tools/bench/fmm/% \
           tools/bench/collection_schemes.cc tools/bench/collection_log.cc tools/plot/% \
-          tools/perf/raw.cc tools/perf/rounds.cc $(raw_sources) tools/conform/%
+          tools/perf/raw.cc tools/perf/rounds.cc tools/perf/units.cc tools/perf/meaning.cc tools/perf/open_loop.cc $(raw_sources) tools/conform/%
 timers := tools/bench/run.cc tools/bench/programs.cc tools/bench/measures.cc tools/bench/space.cc tools/bench/breakdown.cc tools/bench/ramp.cc \
-          tools/perf/work.cc tools/perf/initiator.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/transport_lane.cc
+          tools/perf/work.cc tools/perf/initiator.cc tools/perf/measure.cc tools/perf/runtime_ops.cc tools/perf/set_up.cc tools/perf/transport_lane.cc
 joined = $(OUT)/obj/tools/$(1).joined.o $(call objects,$(filter $(apart),$($(1)_sources)))
 info.joined          := $(info_sources)
 report.joined        := $(filter-out $(apart),$(report_sources))
@@ -48,11 +48,11 @@ $(OUT)/obj/tools/%.joined.cc: FORCE
 joined_objects := $(patsubst %,$(OUT)/obj/tools/%.joined.o,report info bench perf bench_timers perf_timers)
 $(joined_objects): private CXXFLAGS += -Wno-shadow -Wshadow=local  # a name of one file may be a local's in another
 talkers := $(filter-out %_timers.joined.o,$(joined_objects)) $(call objects,tools/conform/main.cc)
-$(talkers) $(call objects,$(addprefix tools/bench/fmm/mpi/,main.cc options.cc) tools/bench/answers.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc): private CXXFLAGS += -O1
+$(talkers) $(call objects,$(addprefix tools/bench/fmm/mpi/,main.cc options.cc) tools/bench/answers.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc tools/plot/page.cc): private CXXFLAGS += -O1
 # Else a loop with a square root, or with a condition, is no loop of vectors.
 $(call objects,$(fmm_kernels)): private CXXFLAGS += -fno-math-errno -fno-trapping-math
 $(call parsed_once,talkers,tools/parsed_once.hpp,$(talkers),-O1)
-tool_objects := $(call objects,$(filter-out tools/conform/main.cc $(fmm_kernels) tools/bench/peers/% tools/bench/answers.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc,$(filter $(apart),$(foreach t,conform bench perf,$($(t)_sources)))))
+tool_objects := $(call objects,$(filter-out tools/conform/main.cc $(fmm_kernels) tools/bench/peers/% tools/bench/answers.cc tools/plot/svg.cc tools/plot/chart.cc tools/plot/lines.cc tools/plot/page.cc,$(filter $(apart),$(foreach t,conform bench perf,$($(t)_sources)))))
 $(call parsed_once,tools,tools/make/parsed_once.hpp,$(sort $(tool_objects) $(patsubst %.cc,$(OUT)/obj/%.elided.o,$(bench_apps)) $(call objects,$(example_sources))))
 $(patsubst %,$(OUT)/obj/tools/%.joined.o,bench bench_timers): private CXXFLAGS += $(flags_tools_bench)
 

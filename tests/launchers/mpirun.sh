@@ -71,6 +71,11 @@ all "a mistake of one process ends the job, and names it" '[ $status -eq 2 ]' '!
   'complains "^tobi: process 2 on $(hostname): TOBI_STACK_SIZE=pigeon"'
 run $(mpirun -n 2 --bind-to none) "$BIN/tobi-perf" steal --iters 200
 all "tobi-perf measures steals between two processes" '[ $status -eq 0 ]' 'says "^steal.*shm"' '! complains "^tobi"'
+run $(mpirun -n 2 --bind-to none) "$BIN/tobi-perf" all --iters 48 --size 8,4K
+all "tobi-perf makes a cost sheet of two processes, and says what it lacks" '[ $status -eq 1 ]' '[ "$(grep -c "^The costs of shm$" "$out")" -eq 1 ]' \
+  'says "not measured: this job measures pairs; start tobi-perf steal in the same way"' '! complains "^tobi:"'
+run $(mpirun -n 3 --bind-to none) "$BIN/tobi-perf" get --all-to-all 3 --iters 60
+all "tobi-perf measures three processes at once" '[ $status -eq 0 ]' 'says "^get-all *shm"'
 
 # --- what cannot be one job ---
 run $(mpirun -n 1) "$examples/fib" : -n 1 "$examples/pi"

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -23,7 +24,7 @@ namespace {
 namespace base = tobi::base;
 namespace tcp = tobi::bootstrap::tcp;
 
-enum class word : std::uint32_t { order, stop, quit, ready, stopped, facts };
+enum class word : std::uint32_t { order, stop, rest, quit, ready, stopped, facts };
 struct letter {
   word what;
   order of{};
@@ -91,7 +92,7 @@ tcp::file connected(const std::string& text, const std::string& whom) {
 
 }  // namespace
 
-controller::controller(tobi::bootstrap::bootstrap& job) {
+controller::controller(tobi::bootstrap::bootstrap& job, crowd with) : with_(with) {
   job.put(key, {});
   job.fence();
   for (int r = 1; r < job.size(); ++r) {
@@ -101,11 +102,19 @@ controller::controller(tobi::bootstrap::bootstrap& job) {
 }
 
 void controller::begin(const work& w, std::uint32_t lane) {
+  const std::size_t told = with_ == crowd::none ? 1 : ranks_.size();
   letter l{word::order, {w, lane, false, false}};
-  if (!send_all(ranks_[0], l) || !receive_all(ranks_[0], l)) lost();
+  for (std::size_t i = 0; i < told; ++i) {
+    l.of.todo.both_ways = w.both_ways || with_ == crowd::all_to_all || (with_ == crowd::incast && i > 0);
+    if (!send_all(ranks_[i], l)) lost();
+  }
+  for (std::size_t i = 0; i < told; ++i) {
+    if (letter ready{}; !receive_all(ranks_[i], ready)) lost();
+  }
 }
 
 done_by_itself controller::stop(const std::function<void(const stop_flag& stopped)>& serve) {
+  if (with_ != crowd::none) return stop_crowd(serve);
   letter l{word::stop};
   if (!send_all(ranks_[0], l)) lost();
   stop_flag stopped{0};
@@ -116,6 +125,41 @@ done_by_itself controller::stop(const std::function<void(const stop_flag& stoppe
   serve(stopped);
   hears.join();
   return l.done;
+}
+
+// All that work stop, and serve those that have not stopped yet; then all rest.
+done_by_itself controller::stop_crowd(const std::function<void(const stop_flag& stopped)>& serve) {
+  const std::size_t first = with_ == crowd::incast ? 1 : 0;  // that works
+  const auto tell = [&](std::size_t from, std::size_t to, word what) {
+    for (std::size_t i = from; i < to; ++i) {
+      if (!send_all(ranks_[i], {what})) lost();
+    }
+  };
+  done_by_itself all;
+  const auto hear = [&](std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) {
+      letter l{};
+      if (!receive_all(ranks_[i], l)) lost();
+      if (l.what != word::stopped) continue;
+      all.operations += l.done.operations;
+      all.ns += l.done.ns / (ranks_.size() - first);
+      all.without_core_ns = std::max(all.without_core_ns, l.done.without_core_ns);
+      if (i == 0) all.core_ns = l.done.core_ns;
+    }
+  };
+  tell(first, ranks_.size(), word::stop);
+  stop_flag stopped{0};
+  std::thread hears([&] {
+    hear(first, ranks_.size());
+    stopped.store(1, std::memory_order_release);
+  });
+  serve(stopped);
+  hears.join();
+  tell(first, ranks_.size(), word::rest);
+  hear(first, ranks_.size());
+  tell(0, first, word::stop);
+  hear(0, first);
+  return all;
 }
 
 void controller::meet() {
@@ -140,6 +184,7 @@ struct listener::state {
   std::atomic<std::uint32_t> orders{0};  // that have come; waited on
   std::uint32_t taken = 0;               // by the rank's own thread
   stop_flag stop{0};
+  stop_flag rest{0};
   std::atomic<bool> over{false};
 
   void listen() {
@@ -148,12 +193,17 @@ struct listener::state {
         stop.store(1, std::memory_order_release);
         continue;
       }
+      if (l.what == word::rest) {
+        rest.store(1, std::memory_order_release);
+        continue;
+      }
       if (l.what == word::facts) {  // nothing else is under way on the connection
         if (!send_all(rank_0, {word::facts, {}, {}, own_facts()})) break;
         continue;
       }
       now = l.of;
       stop.store(0, std::memory_order_relaxed);
+      rest.store(0, std::memory_order_relaxed);
       over.store(l.of.quit, std::memory_order_release);
       orders.fetch_add(1, std::memory_order_release);
       orders.notify_all();
@@ -199,6 +249,10 @@ void listener::say_ready() {
 const stop_flag& listener::stop() const noexcept { return state_->stop; }
 void listener::say_stopped(const done_by_itself& what) {
   if (!send_all(state_->rank_0, {word::stopped, {}, what})) lost();
+}
+const stop_flag& listener::rest() const noexcept { return state_->rest; }
+void listener::say_resting() {
+  if (!send_all(state_->rank_0, {word::rest})) lost();
 }
 bool listener::is_over() const noexcept { return state_->over.load(std::memory_order_acquire); }
 

@@ -37,10 +37,11 @@ struct done_by_itself {
 class controller {
  public:
   /// Collective, with listener's. Fatal where a rank cannot be reached.
-  explicit controller(tobi::bootstrap::bootstrap& job);
+  /// With a crowd all other ranks work as rank 1 does with --bidirectional, but for the target of an incast.
+  controller(tobi::bootstrap::bootstrap& job, crowd with);
 
   /// Rank 1 does W on LANE from when this returns until stop() does. SERVE is called until the flag is set, which says
-  /// that rank 1 has stopped: what it has begun may need this rank. Returns what it did by itself.
+  /// that the others have stopped: what they have begun may need this rank. Returns what they did by themselves.
   void begin(const work& w, std::uint32_t lane);
   done_by_itself stop(const std::function<void(const stop_flag& stopped)>& serve);
   /// Rank 1 meets the other pairs, as rank 0 does next.
@@ -51,7 +52,10 @@ class controller {
   void quit();
 
  private:
+  done_by_itself stop_crowd(const std::function<void(const stop_flag& stopped)>& serve);
+
   std::vector<tobi::bootstrap::tcp::file> ranks_;  // from 1 on
+  crowd with_;
 };
 
 /// Another rank's end.
@@ -65,6 +69,9 @@ class listener {
   void say_ready();
   [[nodiscard]] const stop_flag& stop() const noexcept;
   void say_stopped(const done_by_itself& what);
+  /// Of a crowd: one that has stopped serves the others until this is set, and then says so.
+  [[nodiscard]] const stop_flag& rest() const noexcept;
+  void say_resting();
   /// Whether rank 0 has said that all come to their end.
   [[nodiscard]] bool is_over() const noexcept;
 

@@ -11,6 +11,7 @@
 #include "libcore/base/log.hpp"
 #include "tools/perf/histogram.hpp"
 #include "tools/perf/measure.hpp"
+#include "tools/perf/units.hpp"
 
 namespace tobi_perf {
 
@@ -31,11 +32,14 @@ constexpr std::uint64_t fewest_samples = 4;  // of a number of operations that t
 // A ratio is not told where reading the clock is more of a sample than this.
 constexpr double clock_share = 0.05;
 
+constexpr std::uint64_t of_a_try = 2000;  // operations, in search of the most that there can be
+constexpr double keeps_up = 0.95;         // of a schedule
+
 // False: the time limit was over.
 bool timed(lane& l, const work& w, std::uint64_t count, double& ns) {
   const std::uint64_t begin = arch::cycles();
   const bool done = l.initiate(w, count);
-  ns = arch::cycles_to_ns(arch::cycles() - begin);
+  ns = arch::cycles_to_ns(arch::cycles() - begin) - l.apart_ns();
   return done;
 }
 
@@ -62,19 +66,30 @@ void begin_samples(const arguments& a) {
 // A target that is to be idle is told nothing, and sleeps on.
 void initiator::wake(const work& w, std::size_t lane_index) {
   lanes_[lane_index]->start(w);
-  if (!a_.responder_idle) other_.begin(w, static_cast<std::uint32_t>(lane_index));
+  if (!w.idle) other_.begin(w, static_cast<std::uint32_t>(lane_index));
 }
 
 void initiator::release(const work& w, std::size_t lane_index, done_by_itself& back, round_taken& in) {
-  if (a_.responder_idle) return;
-  const work only_serves{w.what, w.bytes, false, 0};
+  if (w.idle) return;
+  const work only_serves{w.what, w.bytes};
   const done_by_itself done = other_.stop([&](const stop_flag& stopped) {
-    if (w.both_ways) lanes_[lane_index]->respond(only_serves, stopped);
+    if (w.both_ways || a_.with != crowd::none) lanes_[lane_index]->respond(only_serves, stopped);
   });
   back.operations += done.operations;
   back.ns += done.ns;
   in.core_ns[1] = done.core_ns;
+  if (a_.with != crowd::none) in.other = "another rank";
   in.without_core_ns[1] = done.without_core_ns;
+}
+
+// What an idle target has not let end ends once it polls: the lane is of use again.
+bool initiator::drains(const work& w, std::size_t lane_index) {
+  work served = w;
+  served.idle = false;
+  other_.begin(served, static_cast<std::uint32_t>(lane_index));
+  const bool done = lanes_[lane_index]->drain();
+  (void)other_.stop([](const stop_flag&) {});
+  return done;
 }
 
 // How many operations a sample holds, so that reading the clock is no part of it, and how many samples there are.
@@ -162,7 +177,12 @@ std::uint64_t initiator::repeat_disturbed(const work& w, const std::vector<std::
   return again;
 }
 
-void initiator::measure(const item& i, const std::vector<std::string>& unable, std::vector<row>& rows) {
+void initiator::measure(const item& asked, const std::vector<std::string>& unable, std::vector<row>& rows) {
+  item i = asked;
+  if (i.under && unable[0].empty() && !stuck_[0]) {
+    i.todo.interval_ns = i.under->interval_ns(i.under->is_share ? most_per_second(i.todo, 0) : 0);
+  }
+  const std::vector<bool> was_stuck = stuck_;
   taken_.assign(lanes_.size(), {});
   std::vector<taken>& all = taken_;
   std::vector<plan> plans(lanes_.size());
@@ -174,13 +194,18 @@ void initiator::measure(const item& i, const std::vector<std::string>& unable, s
   for (std::size_t l = 0; l < lanes_.size(); ++l) {
     if (!unable[l].empty()) continue;
     if (stuck_[l]) {
-      rows[l].note = a_.responder_idle ? "the target must poll" : "an operation was not completed in 60 s";
+      rows[l].note = was_stuck[l]  ? "an operation before it was not completed"
+                     : i.todo.idle ? "the target must poll"
+                                   : "an operation was not completed in 60 s";
+      if (i.todo.idle && !was_stuck[l]) stuck_[l] = !drains(i.todo, l);
       continue;
     }
     row& r = rows[l];
     r.repeated = repeated;
     r.disturbance = changed;
     fill(r, plans[l], all[l]);
+    r.ranks = a_.ranks;
+    if (i.under) fill_load(r, i.todo.interval_ns, all[l]);
     const auto tells = [&](const row& told) {
       return told.ns && clock_ns_ < clock_share * told.ns->median * static_cast<double>(told.operations_per_sample);
     };
@@ -191,6 +216,17 @@ void initiator::measure(const item& i, const std::vector<std::string>& unable, s
     if (ratios.size() != below.size()) continue;
     for (std::size_t k = 0; k < ratios.size(); ++k) ratios[k] /= below[k];
     r.ratio_within = interval_of(ratios);
+  }
+}
+
+void initiator::fill_load(row& r, double interval_ns, const taken& of) {
+  std::uint64_t ns = 0;
+  for (const round_taken& round : of.rounds) ns += round.scheduled_ns;
+  r.scheduled_per_second = 1e9 / interval_ns;
+  r.all_per_second = static_cast<double>(r.ns->samples) * 1e9 / static_cast<double>(std::max<std::uint64_t>(ns, 1));
+  if (*r.all_per_second < keeps_up * *r.scheduled_per_second) {
+    emit_note(fmt::format("{} fell behind its schedule: {} of {}. Latencies grow for as long as it goes on.", r.op,
+                          rate_text(*r.all_per_second), rate_text(*r.scheduled_per_second)));
   }
 }
 
@@ -239,8 +275,51 @@ void initiator::fill(row& r, const plan& p, const taken& of) const {
   r.cpu = {share(cpu_ns[0]), share(cpu_ns[1])};
 }
 
+// The best of some times in which everything is due at once. It is of the same loop, with what it writes down.
+double initiator::most_per_second(const work& w, std::size_t lane_index) {
+  double& most = most_per_second_[{w.what, w.bytes, w.idle}];
+  if (most > 0) return most;
+  constexpr int tries = 5;
+  const std::uint64_t count = a_.iterations != 0 ? std::min(a_.iterations, of_a_try) : of_a_try;
+  done_by_itself back;
+  round_taken in;
+  in.samples.reserve(count);
+  wake(w, lane_index);
+  for (int i = 0; i <= tries && !stuck_[lane_index]; ++i) {
+    in.samples.clear();
+    const std::uint64_t begin = arch::cycles();
+    stuck_[lane_index] = !lanes_[lane_index]->follow(w, schedule(0, count), in.samples);
+    const double ns = arch::cycles_to_ns(arch::cycles() - begin);
+    if (i > 0) most = std::max(most, static_cast<double>(count) * 1e9 / ns);  // the first one may connect
+  }
+  release(w, lane_index, back, in);
+  emit_note(fmt::format("{} bytes, all due at once: {} are the most", w.bytes, rate_text(most)));
+  return most;
+}
+
+// A round of one schedule. False: an operation took longer than the limit.
+bool initiator::follow_schedule(lane& l, const work& w, std::uint64_t round, plan& p, round_taken& in) {
+  double ns = 0;
+  if (p.samples == 0) {
+    if (!timed(l, w, 1, p.first_ns)) return false;
+    p.samples = std::max<std::uint64_t>(a_.iterations, 1);
+  }
+  if (a_.warmup > 1 && !timed(l, w, std::clamp<std::uint64_t>(a_.warmup / 4, 1, 100), ns)) return false;
+  const double round_ns = a_.duration_s > 0 ? a_.duration_s * 1e9 / rounds : default_round_ns;
+  const std::uint64_t count = a_.iterations != 0 ? a_.iterations * (round + 1) / rounds - a_.iterations * round / rounds
+                                                 : std::clamp(static_cast<std::uint64_t>(round_ns / w.interval_ns),
+                                                              least_samples, most_samples);
+  in.samples.assign(count, 0);
+  in.samples.clear();
+  const std::uint64_t begin = arch::now_ns();
+  const bool done = l.follow(w, schedule(w.interval_ns, count), in.samples);
+  in.scheduled_ns = arch::now_ns() - begin;
+  return done;
+}
+
 // The first round also makes the plan. False: an operation took longer than the limit.
 bool initiator::measure_round(lane& l, const work& w, std::uint64_t round, plan& p, round_taken& in) {
+  if (w.interval_ns > 0) return follow_schedule(l, w, round, p, in);
   std::vector<double>& samples = in.samples;
   double ns = 0;
   // Touched, so that no sample has the kernel's time for it.
@@ -257,7 +336,7 @@ bool initiator::measure_round(lane& l, const work& w, std::uint64_t round, plan&
   const auto take = [&] {
     if (!timed(l, w, p.a_sample, ns)) return false;
     samples.push_back(ns / static_cast<double>(p.a_sample) / directions);
-    spent_ns += ns;
+    spent_ns += ns + l.apart_ns();
     return true;
   };
   const double round_ns = a_.duration_s > 0 ? a_.duration_s * 1e9 / rounds : default_round_ns;

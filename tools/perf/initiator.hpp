@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tools/perf/arguments.hpp"
 #include "tools/perf/control.hpp"
+#include "tools/perf/items.hpp"
 #include "tools/perf/lane.hpp"
 #include "tools/perf/pairs.hpp"
 #include "tools/perf/rounds.hpp"
@@ -21,12 +24,6 @@ namespace tobi_perf {
 
 /// Makes the file of --samples, if there is to be one: rank 0 adds to it.
 void begin_samples(const arguments& a);
-
-/// A row of each lane.
-struct item {
-  std::string op;
-  work todo;
-};
 
 class initiator {
  public:
@@ -75,13 +72,17 @@ class initiator {
     pairs_->meet(says);
   }
   void wake(const work& w, std::size_t lane_index);
+  bool drains(const work& w, std::size_t lane_index);
   void release(const work& w, std::size_t lane_index, done_by_itself& back, round_taken& in);
   void take_round(const work& w, const std::vector<std::string>& unable, std::uint64_t round, std::vector<plan>& plans,
                   std::vector<taken>& all);
   std::uint64_t repeat_disturbed(const work& w, const std::vector<std::string>& unable, std::vector<plan>& plans,
                                  std::vector<taken>& all);
+  static void fill_load(row& r, double interval_ns, const taken& of);
   void fill(row& r, const plan& p, const taken& of) const;
   bool make_plan(lane& l, const work& w, plan& p);
+  double most_per_second(const work& w, std::size_t lane_index);
+  bool follow_schedule(lane& l, const work& w, std::uint64_t round, plan& p, round_taken& in);
   bool measure_round(lane& l, const work& w, std::uint64_t round, plan& p, round_taken& in);
 
   const arguments& a_;
@@ -91,6 +92,8 @@ class initiator {
   pair* pairs_;
   int other_cpu_;
   std::vector<taken> taken_;  // of the last rows, by lane
+  // What was reached when all operations were due at once.
+  std::map<std::tuple<step, std::uint64_t, bool>, double> most_per_second_;
   double clock_ns_ = clock_cost_ns();
 };
 

@@ -9,10 +9,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "arch/clock.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/settings.hpp"
+#include "tools/perf/open_loop.hpp"
 #include "tools/perf/work.hpp"
 #include "transports/transport.hpp"
 
@@ -25,6 +27,7 @@ struct layout {
   static constexpr std::uint64_t result = 64;   // where the old value of an atomic goes
   static constexpr std::uint64_t ask = 128;     // where the number of a fresh get arrives
   static constexpr std::uint64_t asking = 192;  // and where it comes from
+  static constexpr std::uint64_t bell = 256;    // what a target sleeps on, where its memory is mapped
   static constexpr std::uint64_t data = 4096;
   std::uint64_t local = 0;
   std::uint64_t total = 0;
@@ -50,9 +53,20 @@ struct scene {
   layout where;
   tobi::transports::memory own;
   int peer_fd;             // the other's memory file, where it is on this machine; else -1
-  std::uint64_t limit_ns;  // how long one operation may take
+  std::uint64_t limit_ns;  // how long one operation may take, with a target that polls
+  crowd with = crowd::none;
 
-  [[nodiscard]] int peer() const noexcept { return job.rank() == 0 ? 1 : 0; }
+  [[nodiscard]] int peer() const noexcept {
+    return job.rank() == 0 || (with == crowd::incast && job.rank() > 1) ? 1 : 0;
+  }
+  /// With whose memory this rank works.
+  [[nodiscard]] std::vector<int> peers() const {
+    if (with != crowd::all_to_all) return {peer()};
+    std::vector<int> others;
+    // Each begins behind itself, so that not all begin with the same one.
+    for (int i = 1; i < job.size(); ++i) others.push_back((job.rank() + i) % job.size());
+    return others;
+  }
   [[nodiscard]] std::byte* at(std::uint64_t offset) const noexcept {
     return static_cast<std::byte*>(own.base) + offset;
   }
@@ -87,6 +101,15 @@ class patience {
   std::uint64_t calls_ = 0;
 };
 
+/// How long an operation on a target that sleeps may take.
+inline constexpr std::uint64_t idle_limit_ns = 2'000'000'000;
+
+/// A part of the set-up, which happens once.
+struct set_up_part {
+  std::string name;
+  double ns;
+};
+
 /// Set when the target may stop responding.
 using stop_flag = std::atomic<std::uint32_t>;
 
@@ -102,9 +125,24 @@ class lane {
   /// Rank 0: COUNT times the work, one behind the other; of a window all at once, then complete. False when the time
   /// limit is over, after which the lane is of no use.
   virtual bool initiate(const work& w, std::uint64_t count) = 0;
+  /// Rank 0: operations that are due as PLAN says; those that are due are posted together, and complete together. NS
+  /// gets the latency of each, from when it was due. False: as initiate().
+  virtual bool follow([[maybe_unused]] const work& w, [[maybe_unused]] const schedule& plan,
+                      [[maybe_unused]] std::vector<double>& ns) {
+    return false;
+  }
+  /// Of the last initiate(): time that was none of the operations'.
+  [[nodiscard]] virtual double apart_ns() const { return 0; }
+  /// Rank 0, behind operations on an idle target that were over their limit, once rank 1 responds: completes them.
+  virtual bool drain() { return false; }
+  /// What making the lane has taken, part by part.
+  [[nodiscard]] virtual std::vector<set_up_part> set_up() const { return {}; }
   /// Rank 1: what the target has to do while rank 0 works, until STOP is set.
   virtual void respond(const work& w, const stop_flag& stop) = 0;
 };
+
+/// What a raw loop says of work that it does not do.
+inline constexpr const char* no_raw_loop = "there is no raw loop for it";
 
 /// The byte at the end of a ping or pong, as others may write it at any time.
 inline std::uint8_t last_byte(const std::byte* at, std::uint64_t bytes) noexcept {

@@ -20,8 +20,10 @@
 #include "libcore/base/log.hpp"
 #include "tools/perf/control.hpp"
 #include "tools/perf/initiator.hpp"
+#include "tools/perf/items.hpp"
 #include "tools/perf/lane.hpp"
 #include "tools/perf/pairs.hpp"
+#include "tools/perf/set_up.hpp"
 #include "transports/registry.hpp"
 #include "transports/soft/settings.hpp"
 
@@ -33,8 +35,7 @@ namespace arch = tobi::arch;
 namespace base = tobi::base;
 namespace transports = tobi::transports;
 
-constexpr std::uint64_t idle_limit_ns = 5'000'000'000;  // an operation on a target that sleeps
-constexpr std::uint64_t limit_ns = 60'000'000'000;      // and on one that polls: then something is broken
+constexpr std::uint64_t limit_ns = 60'000'000'000;  // an operation on a target that polls: then something is broken
 
 // The other rank's memory, opened here, where both are on one machine; -1 else.
 int peer_file(tobi::bootstrap::bootstrap& job, int own) {
@@ -79,7 +80,7 @@ struct places {
 
 // Binds this rank to a core of its machine, and says where both are.
 places bind_rank(tobi::bootstrap::bootstrap& job, const base::settings& s, const std::vector<int>& chosen,
-                 const pair* pairs) {
+                 const pair* pairs, int shown) {
   const auto& cores = arch::this_machine().cores;
   const int node = job.nodes()[job.rank()];
   const auto here = static_cast<std::size_t>(
@@ -100,8 +101,10 @@ places bind_rank(tobi::bootstrap::bootstrap& job, const base::settings& s, const
   places all;
   int theirs = -1;
   std::memcpy(&theirs, job.get(1, "cpu").data(), sizeof theirs);
-  if (job.nodes()[0] == job.nodes()[1] && pairs == nullptr && bound >= 0 && bound != theirs) all.other_cpu = theirs;
-  for (int r = 0; r < 2; ++r) {
+  if (job.nodes()[0] == job.nodes()[1] && pairs == nullptr && shown == 2 && bound >= 0 && bound != theirs) {
+    all.other_cpu = theirs;
+  }
+  for (int r = 0; r < shown; ++r) {
     const auto told = job.get(r, "place");
     all.text +=
         fmt::format("{}{}: {}", r == 0 ? "" : ", ", base::name_of_rank(pairs != nullptr ? pairs->rank_in_job(r) : r),
@@ -110,37 +113,11 @@ places bind_rank(tobi::bootstrap::bootstrap& job, const base::settings& s, const
   return all;
 }
 
-// The rows that an operation of the command line is made of, of one size and window.
-std::vector<item> items_of(const arguments& a, std::uint64_t bytes, std::uint64_t window) {
-  const std::string& op = a.op;
-  const char* const both = a.both_ways ? "-both" : "";
-  if (op == "get") return {{"get", {step::get, bytes}}};
-  if (op == "get-fresh") return {{"get-fresh", {step::fresh, bytes}}};
-  if (op == "put") return {{"put", {step::put, bytes}}, {"put-oneway", {step::ping_pong, bytes}}};
-  if (op == "put-notify") return {{"put-notify", {step::notify, bytes}}};
-  if (op == "amo-faa") return {{"amo-faa", {step::fetch_add, 8}}};
-  if (op == "amo-cas") return {{"amo-cas", {step::compare_swap, 8}}};
-  if (op == "chain") return {{"chain", {step::chain, bytes}}};
-  if (op == "rate") return {{fmt::format("rate{}", both), {step::put_window, 8, a.both_ways, window}}};
-  return {{fmt::format("bw-get{}", both), {step::get_window, bytes, a.both_ways, window}},
-          {fmt::format("bw-put{}", both), {step::put_window, bytes, a.both_ways, window}}};
-}
-std::vector<item> items_of(const arguments& a) {
-  std::vector<item> all;
-  for (const std::uint64_t bytes : a.sizes) {
-    for (const std::uint64_t window : a.windows) {
-      const std::vector<item> next = items_of(a, bytes, window);
-      all.insert(all.end(), next.begin(), next.end());
-    }
-  }
-  return all;
-}
-
 // --- rank 0 -------------------------------------------------------------------------------------------
 
-std::string why_unable(const arguments& a, const lane& l, const transports::transport& fabric, const work& w) {
-  if (a.responder_idle && needs_answers(w.what)) return "the target of a ping-pong cannot be idle";
-  if (a.responder_idle && is_atomic(w.what) && fabric.serves_only(1)) {
+std::string why_unable(const lane& l, const transports::transport& fabric, const work& w) {
+  if (w.idle && needs_answers(w.what)) return "the target of a ping-pong cannot be idle";
+  if (w.idle && is_atomic(w.what) && fabric.serves_only(1)) {
     return "the target is the worker that executes the atomics (TOBI_AMO_SERVER=worker) and cannot be idle";
   }
   return l.unable(w);
@@ -162,7 +139,7 @@ bool run_rank0(const arguments& a, controller& others, const transports::transpo
     std::vector<row> rows;
     std::vector<std::string> unable;
     for (std::size_t l = 0; l < lanes.size(); ++l) {
-      unable.push_back(why_unable(a, *lanes[l], fabric, i.todo));
+      unable.push_back(why_unable(*lanes[l], fabric, i.todo));
       rows.push_back({i.op, std::string(fabric.name()), i.todo.bytes, l > 0, 0, 1, {}, {}, unable.back()});
     }
     if (a.responder_idle && !std::exchange(told, true)) note_idle(fabric.caps(), i.todo);
@@ -177,21 +154,23 @@ bool run_rank0(const arguments& a, controller& others, const transports::transpo
   return !first.is_stuck();
 }
 
-// --- rank 1 -------------------------------------------------------------------------------------------
+// --- the others ----------------------------------------------------------------------------------------
 
 // What rank 0 does, for as long.
 done_by_itself repeats(lane& l, const work& w, const stop_flag& stop) {
   done_by_itself done;
+  constexpr std::uint64_t few = 8;  // between looks whether it is to stop; single ones may each take long
+  const std::uint64_t at_once = is_window(w.what) ? window_of(w) : few;
   const std::uint64_t begin = arch::now_ns();
   do {  // once at least, however late this rank gets a core
-    if (!l.initiate(w, window_of(w))) base::fatal("an operation was not completed in time.");
-    done.operations += window_of(w);
+    if (!l.initiate(w, at_once)) base::fatal("an operation was not completed in time.");
+    done.operations += at_once;
   } while (stop.load(std::memory_order_relaxed) == 0);
   done.ns = arch::now_ns() - begin;
   return done;
 }
 
-void run_rank1(listener& orders, const std::vector<lane*>& lanes, pair* pairs) {
+void run_other(listener& orders, const std::vector<lane*>& lanes, pair* pairs, crowd with) {
   for (order now = orders.next(); !now.quit; now = orders.next()) {
     if (now.meets) {
       pairs->meet();
@@ -210,6 +189,9 @@ void run_rank1(listener& orders, const std::vector<lane*>& lanes, pair* pairs) {
     done.without_core_ns = waited_for_core_ns() - waited_before;
     done.core_ns = core_ns();
     orders.say_stopped(done);
+    if (with == crowd::none || !now.todo.both_ways) continue;
+    l.respond({now.todo.what, now.todo.bytes}, orders.rest());
+    orders.say_resting();
   }
 }
 
@@ -221,8 +203,13 @@ int servers_of(const base::settings& s) {
   return s.nodes >= 2 ? 2 : 1;
 }
 
-base::per_rank<int> nodes_of(const base::settings& s) {
+base::per_rank<int> nodes_of(const base::settings& s, const arguments& a) {
   if (s.nodes < 2) return {};
+  if (a.with != crowd::none) {
+    base::per_rank<int> all;
+    for (int r = 0; r < processes_of(a); ++r) all.push_back(a.with == crowd::incast ? r == 1 : r % s.nodes);
+    return all;
+  }
   return servers_of(s) == 0 ? base::per_rank<int>{0, 1} : base::per_rank<int>{0, 1, 0, 1};
 }
 
@@ -269,15 +256,18 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
                const arguments& a, pair* pairs) {
   const std::string& name = a.transports.front();
   const layout where(*std::max_element(a.sizes.begin(), a.sizes.end()));
-  const places where_bound = bind_rank(job, settings, a.cpus, pairs);
+  const places where_bound = bind_rank(job, settings, a.cpus, pairs, a.with == crowd::none ? 2 : job.size());
   const int own_file = memory_file(where.total);
   const int theirs_file = peer_file(job, own_file);
   void* const memory = shared(where.total, own_file);
   std::memset(memory, 0, where.total);
+  const std::uint64_t begin = arch::now_ns();
   auto fabric = transports::select(name, here);
+  const set_up_part creating{"create", static_cast<double>(arch::now_ns() - begin)};
   const scene s{job,         settings,
                 where,       {memory, where.total, own_file, 0},
-                theirs_file, a.responder_idle ? idle_limit_ns : limit_ns};
+                theirs_file, a.responder_idle ? idle_limit_ns : limit_ns,
+                a.with};
   auto through = transport_lane(s, *fabric);
   std::string raw_why_not;
   auto raw = a.raw && job.size() == 2 ? raw_lane(name, s, raw_why_not) : nullptr;
@@ -292,9 +282,10 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
   std::vector<lane*> lanes{through.get()};
   if (raw != nullptr) lanes.push_back(raw.get());
 
+  const std::vector<row> registering = a.op == sheet_op ? time_registration(*fabric) : std::vector<row>{};
   bool alive = true;
   if (job.rank() == 0) {
-    controller others(job);
+    controller others(job, a.with);
     emit_note(fmt::format("{}: {}{}; reading the clock takes {:.1f} ns of a sample", name, where_bound.text,
                           through->describe().empty() ? "" : "; " + through->describe(), clock_cost_ns()));
     if (!counts_waits_for_cores()) {
@@ -303,14 +294,18 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
           "others disturb are not told.");
     }
     if (raw != nullptr) emit_note(fmt::format("{} raw: {}", name, raw->describe()));
+    if (a.op == sheet_op) {
+      for (const row& r : once(*fabric, creating, through->set_up())) emit(r);
+      for (const row& r : registering) emit(r);
+    }
     alive = run_rank0(a, others, *fabric, lanes, raw_why_not, pairs, where_bound.other_cpu);
     others.quit();
   } else {
     listener orders(job);
-    if (job.rank() == 1) {
+    if (job.rank() == 1 || a.with != crowd::none) {
       if (tobi::bootstrap::tcp::listens())
         emit_note(fmt::format("{}: {}. Rank 0 prints the rest.", name, where_bound.text));
-      run_rank1(orders, lanes, pairs);
+      run_other(orders, lanes, pairs, a.with);
     } else {
       run_server(s, orders, *fabric, job.rank() == job.size() - 1);
     }
@@ -350,16 +345,34 @@ void emit_note(const std::string& text) {
   std::fflush(stdout);
 }
 
+namespace {
+
+std::string wrong_number(const arguments& a, int size) {
+  if (a.pairs != 1)
+    return fmt::format("tobi-perf --pairs {} measures between {} processes; start so many.", a.pairs, size);
+  if (a.with != crowd::none) {
+    return fmt::format("tobi-perf {} {} measures between {} processes; start so many.",
+                       a.with == crowd::incast ? "--incast" : "--all-to-all", a.ranks, size);
+  }
+  if (size == 2) return "tobi-perf measures between two processes; start two, or give --pairs for more.";
+  return fmt::format(
+      "tobi-perf measures between two processes, and TOBI_AMO_SERVER=worker takes {} for their nodes; start {}.",
+      size - 2, size);
+}
+
+}  // namespace
+
 int measure_operations(arguments a) {
   base::settings settings = base::read_settings();
   const bool launched = tobi::bootstrap::launched();
-  if (a.pairs > 1 && servers_of(settings) != 0) {
-    base::fatal("tobi-perf --pairs measures without servers; leave TOBI_AMO_SERVER=worker out.", base::exit_usage);
+  if ((a.pairs > 1 || a.with != crowd::none) && servers_of(settings) != 0) {
+    base::fatal("tobi-perf measures several at once without servers; leave TOBI_AMO_SERVER=worker out.",
+                base::exit_usage);
   }
-  const int size = 2 * a.pairs + servers_of(settings);
-  transports::context here{0, a.pairs > 1 ? 2 : size, nodes_of(settings), settings};
+  const int size = processes_of(a) + servers_of(settings);
+  transports::context here{0, a.pairs > 1 ? 2 : size, nodes_of(settings, a), settings};
   const auto cannot_be_used = [&](const std::string& why) {
-    for (const std::uint64_t bytes : a.sizes)
+    for (const std::uint64_t bytes : a.op == sheet_op ? std::vector{a.sizes.front()} : a.sizes)
       emit({a.op, a.transports.front(), bytes, false, 0, 1, {}, {}, "it cannot be used here: " + why});
   };
   for (const auto& entry : transports::registry()) {
@@ -372,15 +385,7 @@ int measure_operations(arguments a) {
   arch::ns_per_cycle();
   auto job = launched ? tobi::bootstrap::start(settings, 0, 1) : tobi::bootstrap::fork_workers(size);
   if (job->size() != size) {
-    base::fatal_everywhere(
-        job->rank(),
-        size == 2 ? "tobi-perf measures between two processes; start two, or give --pairs for more."
-        : a.pairs != 1
-            ? fmt::format("tobi-perf --pairs {} measures between {} processes; start so many.", a.pairs, size)
-            : fmt::format("tobi-perf measures between two processes, and TOBI_AMO_SERVER=worker takes {} for their "
-                          "nodes; start {}.",
-                          size - 2, size),
-        base::exit_usage);
+    base::fatal_everywhere(job->rank(), wrong_number(a, size), base::exit_usage);
   }
   pair* pairs = nullptr;
   if (a.pairs > 1) {

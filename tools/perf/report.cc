@@ -26,6 +26,10 @@ std::string meaning(const std::string& op) {
   if (op == "amo-faa") return "amo-faa: fetch-and-add, round trip";
   if (op == "amo-cas") return "amo-cas: compare-and-swap that succeeds, round trip";
   if (op == "put-notify") return "put-notify: one way, half of a ping-pong of puts with notices";
+  if (op == "wake")
+    return "wake: round trip of a put to a target that sleeps, wakes up and replies with a put; it has 200 us to fall\n"
+           "asleep, which are not counted";
+  if (op == sheet_op) return "all: the costs of each transport, measured in turn; the sheet follows";
   if (op == "chain") return "chain: {compare-and-swap, get of 8 bytes, get of the size} posted together, round trip";
   if (op == "rate") return "rate: puts of 8 bytes, posted as long as the transport takes them; time of one of a window";
   if (op == "bw") return "bw: gets and puts posted as long as the transport takes them; time of one of a window";
@@ -70,11 +74,21 @@ void print_heading(const arguments& a) {
     return;
   }
   fmt::print("{}\n", meaning(a.op));
+  std::fflush(stdout);
+  if (a.op == sheet_op) return;
+  if (!a.loads.empty()) {
+    fmt::print(
+        "Operations are due at a fixed rate, whatever became of those before; a time is from when one was due until it "
+        "is\ncomplete. Those that are due are posted together, 64 at most, and complete together.\n");
+  }
   if (a.both_ways) {
     fmt::print(
         "The target does the same to the initiator meanwhile. Bandwidth and rate are of both; times of the "
         "initiator.\n");
   }
+  if (a.with == crowd::incast) fmt::print("{} ranks at once, all but rank 1, each with the memory of rank 1.", a.ranks);
+  if (a.with == crowd::all_to_all) fmt::print("{} ranks at once, each with the memory of all others in turn.", a.ranks);
+  if (a.with != crowd::none) fmt::print(" Bandwidth and rate are of all; times are those of rank 0.\n");
   if (a.pairs > 1) {
     fmt::print("{} pairs at once. Bandwidth and rate are of all; the median is that of the pairs' medians.\n", a.pairs);
   }

@@ -19,6 +19,7 @@
 #include "arch/clock.hpp"
 #include "arch/cpu.hpp"
 #include "arch/topology.hpp"
+#include "tools/samples.hpp"
 
 namespace tobi_perf {
 
@@ -69,6 +70,18 @@ std::optional<interval> interval_of(std::vector<double> values) {
   if (k == 0) return std::nullopt;
   std::sort(values.begin(), values.end());
   return interval{values[k - 1], values[n - k]};
+}
+
+std::optional<interval> interval_of_parts(const std::vector<double>& samples) {
+  const std::size_t parts = std::min<std::size_t>(12, samples.size());
+  std::vector<double> medians;
+  for (std::size_t i = 0; i < parts; ++i) {
+    const auto at = [&](std::size_t part) {
+      return samples.begin() + static_cast<std::ptrdiff_t>(part * samples.size() / parts);
+    };
+    medians.push_back(tobi_tools::median({at(i), at(i + 1)}));
+  }
+  return interval_of(medians);
 }
 
 process_facts own_facts() {
@@ -144,20 +157,21 @@ std::optional<double> line_ns(int cpu) {
 
 std::string disturbance(const round_taken& r, const std::vector<round_taken>& all) {
   for (std::size_t rank = 0; rank < 2; ++rank) {
+    const char* const whose = rank == 0 ? "rank 0" : r.other;
     if (const double lost = static_cast<double>(r.without_core_ns[rank]);
         lost > std::max(least_lost_ns, most_lost * static_cast<double>(r.ns))) {
-      return fmt::format("others had the core of rank {} for {:.0f} % of a round", rank,
+      return fmt::format("others had the core of {} for {:.0f} % of a round", whose,
                          100 * lost / static_cast<double>(r.ns));
     }
     if (const std::uint64_t ms = r.of[rank].stolen_ms; ms != 0) {
-      return fmt::format("the hypervisor took {} ms of {} of rank {}", ms, r.ns / 1'000'000, rank);
+      return fmt::format("the hypervisor took {} ms of {} of {}", ms, r.ns / 1'000'000, whose);
     }
     double best = r.core_ns[rank];
     for (const round_taken& other : all) {
       if (other.core_ns[rank] > 0) best = std::min(best, other.core_ns[rank]);
     }
     if (r.core_ns[rank] > slower * best) {
-      return fmt::format("the core of rank {} had {:.0f} % of its speed", rank, 100 * best / r.core_ns[rank]);
+      return fmt::format("the core of {} had {:.0f} % of its speed", whose, 100 * best / r.core_ns[rank]);
     }
   }
   const std::uint64_t longer = r.longest_ns - r.usual_ns;

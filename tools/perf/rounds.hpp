@@ -22,6 +22,10 @@ using interval = std::array<double, 2>;
 /// Of values that were measured one after the other; none: there are fewer than six.
 [[nodiscard]] std::optional<interval> interval_of(std::vector<double> values);
 
+/// Of samples that were taken one after the other: that of the medians of twelve parts. None: there are fewer than six
+/// samples.
+[[nodiscard]] std::optional<interval> interval_of_parts(const std::vector<double>& samples);
+
 /// What a process has met since it began; differences tell of a time between.
 struct process_facts {
   std::uint64_t cpu_ns = 0;     // of the cores, with all threads
@@ -46,10 +50,12 @@ constexpr process_facts operator-(const process_facts& a, const process_facts& b
 struct round_taken {
   std::vector<double> samples;  // ns of an operation
   std::uint64_t ns = 0;
-  std::uint64_t longest_ns = 0;  // of a sample with all of its operations
-  std::uint64_t usual_ns = 0;    // of the one in the middle
+  std::uint64_t longest_ns = 0;    // of a sample with all of its operations
+  std::uint64_t usual_ns = 0;      // of the one in the middle
+  std::uint64_t scheduled_ns = 0;  // of a schedule, from its begin to its end
   std::array<process_facts, 2> of{};
   std::array<std::uint64_t, 2> without_core_ns{};
+  const char* other = "rank 1";     // which is not rank 0
   std::array<double, 2> core_ns{};  // of both ranks; 0: not known
 };
 

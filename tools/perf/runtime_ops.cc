@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <tobi/tobi.hpp>
 
+#include "arch/clock.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
 #include "tools/perf/measure.hpp"
@@ -45,6 +47,20 @@ bool rank0_says(bool more) {
   return tobi::run([=] { return more ? 1 : 0; }) == 1;
 }
 
+// A row of each phase of the steals of WHOLE. One that a deque does not have takes no time.
+void emit_phases(const row& whole, const std::array<std::vector<double>, tobi::steal_phases>& phases) {
+  constexpr std::array<const char*, tobi::steal_phases> names{"empty check",    "lock",   "steal",
+                                                              "stack transfer", "unlock", "resume"};
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    row part = whole;
+    part.op += std::string(": ") + names[i];
+    part.round_trips.reset();
+    part.ns = summarize(phases[i]);
+    part.median_within = interval_of_parts(phases[i]);
+    if (part.ns->max > 0) emit(part);
+  }
+}
+
 int measure_steals(const arguments& a) {
   // Of a launcher's processes, or of those that met, each is one worker.
   tobi::runtime rt(tobi::options{.workers = tobi::bootstrap::launched() ? tobi::one_per_process : 2});
@@ -62,6 +78,7 @@ int measure_steals(const arguments& a) {
   (void)tobi::run([] { return halves(pairs_of_a_run); });
   std::vector<double> samples;
   std::uint64_t steals = 0;
+  std::array<std::vector<double>, tobi::steal_phases> phases;
   double round_trips = 0;
   double bytes = 0;
   const auto begin = std::chrono::steady_clock::now();
@@ -71,6 +88,9 @@ int measure_steals(const arguments& a) {
     const tobi::statistics s = rt.stats();
     if (s.steals_ok == 0) continue;
     samples.push_back(s.steal_latency_ns());
+    for (std::size_t i = 0; i < phases.size(); ++i) {
+      phases[i].push_back(tobi::arch::cycles_to_ns(s.steal_cycles[i]) / static_cast<double>(s.steals_ok));
+    }
     steals += s.steals_ok;
     round_trips += static_cast<double>(s.steal_round_trips);
     bytes += static_cast<double>(s.stolen_bytes);
@@ -81,12 +101,14 @@ int measure_steals(const arguments& a) {
     r.note = fmt::format("nothing was stolen in {} s", limit_s);
   } else {
     r.ns = summarize(samples);
+    r.median_within = interval_of_parts(samples);
     r.operations_per_sample = std::max<std::uint64_t>(steals / samples.size(), 1);
     r.round_trips = round_trips / static_cast<double>(steals);
     emit_note(fmt::format("{} on {}: {:.2f} dependent round trips and {:.0f} bytes of stack per steal", r.op,
                           r.transport, *r.round_trips, bytes / static_cast<double>(steals)));
   }
   emit(r);
+  if (a.sheet && r.ns) emit_phases(r, phases);
   return 0;
 }
 

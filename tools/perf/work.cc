@@ -47,6 +47,8 @@ json to_json(const row& r) {
            {"disturbance", r.disturbance.empty() ? json() : json(r.disturbance)},
            {"not_measured", r.ns ? json() : json(r.note)}};
   if (r.round_trips) all["round_trips"] = *r.round_trips;
+  if (r.ranks != 0) all["ranks"] = r.ranks;
+  if (r.scheduled_per_second) all["scheduled_per_second"] = *r.scheduled_per_second;
   return all;
 }
 
@@ -59,6 +61,8 @@ std::string to_line(const row& r) {
   if (r.first_ns) line["first"] = *r.first_ns;
   if (r.clock_ns) line["clock"] = *r.clock_ns;
   if (r.all_per_second) line["all"] = *r.all_per_second;
+  if (r.scheduled_per_second) line["scheduled"] = *r.scheduled_per_second;
+  if (r.ranks != 0) line["ranks"] = r.ranks;
   if (r.pairs != 1) line["pairs"] = r.pairs;
   if (r.cpu) line["cpu"] = *r.cpu;
   if (r.median_within) line["within"] = *r.median_within;
@@ -89,6 +93,8 @@ bool from_line(const std::string& line, row& r) {
   if (j.contains("first")) r.first_ns = j["first"].get<double>();
   if (j.contains("clock")) r.clock_ns = j["clock"].get<double>();
   if (j.contains("all")) r.all_per_second = j["all"].get<double>();
+  if (j.contains("scheduled")) r.scheduled_per_second = j["scheduled"].get<double>();
+  r.ranks = j.value("ranks", 0);
   r.pairs = j.value("pairs", 1);
   if (j.contains("cpu")) r.cpu = j["cpu"].get<std::array<double, 2>>();
   if (j.contains("within")) r.median_within = j["within"].get<interval>();

@@ -14,6 +14,13 @@
 
 namespace tobi_perf {
 
+/// Which ranks work with which memory, where more than two do.
+enum class crowd : std::uint8_t {
+  none,
+  incast,      // all ranks but 1 with that of rank 1
+  all_to_all,  // all ranks with those of all others, in turn
+};
+
 /// What rank 0 does with the memory of rank 1, and how a single one of them ends.
 enum class step : std::uint8_t {
   get,           // round trip
@@ -26,6 +33,7 @@ enum class step : std::uint8_t {
   chain,         // {compare_swap, get 8, get} posted together
   get_window,    // many posted before the first has to be complete
   put_window,
+  wake,  // a put to a target that sleeps, wakes up and replies with a put; round trip
 };
 
 struct work {
@@ -33,6 +41,8 @@ struct work {
   std::uint64_t bytes = 8;
   bool both_ways = false;    // of a window: rank 1 does the same with the memory of rank 0
   std::uint64_t window = 0;  // operations of one; 0: as the size says
+  bool idle = false;         // the target is not told, and sleeps
+  double interval_ns = 0;    // between the times at which operations are due; 0: one waits for the other
 };
 constexpr bool is_window(step s) noexcept { return s == step::get_window || s == step::put_window; }
 /// Operations of one window.
@@ -41,7 +51,9 @@ constexpr std::uint64_t window_of(const work& w) noexcept {
   const std::uint64_t fit = (std::uint64_t{32} << 20) / w.bytes;
   return fit < 16 ? 16 : fit > 1024 ? 1024 : fit;
 }
-constexpr bool needs_answers(step s) noexcept { return s == step::ping_pong || s == step::fresh || s == step::notify; }
+constexpr bool needs_answers(step s) noexcept {
+  return s == step::ping_pong || s == step::fresh || s == step::notify || s == step::wake;
+}
 constexpr bool is_atomic(step s) noexcept {
   return s == step::fetch_add || s == step::compare_swap || s == step::chain;
 }
@@ -66,7 +78,9 @@ struct row {
   std::optional<double> all_per_second = {};  // operations of all that work at once: both ways, several pairs
   // Share of a core that ranks 0 and 1 took meanwhile, threads of the library included.
   std::optional<std::array<double, 2>> cpu = {};
+  std::optional<double> scheduled_per_second = {};  // under a given load
   int pairs = 1;
+  int ranks = 0;  // that work at once, in a crowd; 0: there is none
   // Of 95 of 100 measurements, by the rounds.
   std::optional<interval> median_within = {};  // ns
   std::optional<interval> ratio_within = {};

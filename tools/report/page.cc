@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: one file of HTML with its figures inside.
+#include "tools/plot/page.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -97,12 +99,7 @@ std::string operations_of(const std::vector<line>& lines) {
 
 std::string page(const std::vector<traced>& traces, const std::vector<line>& results,
                  const std::vector<comparison>& papers, const std::string& work_span) {
-  std::string out =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Tobiuo: report</title><style>\n"
-      "body{font-family:sans-serif;max-width:72em;margin:2em auto;padding:0 "
-      "1em}table{border-collapse:collapse;margin:1em 0}"
-      "td,th{border:1px solid #ccc;padding:.25em .6em;text-align:left}td.n{text-align:right}tr.ours{background:#eef6ff}"
-      "svg{max-width:100%;height:auto}\n</style></head><body>\n<h1>Tobiuo: report</h1>\n";
+  std::string out;
   const std::string where = measured_on(results);
   if (!where.empty()) out += "<p>Measured on " + escaped(where) + ".</p>\n";
   if (!papers.empty()) {
@@ -121,7 +118,7 @@ std::string page(const std::vector<traced>& traces, const std::vector<line>& res
     out += where_of(t.read, t.seen.where);
     for (const std::string_view name : figure_names) out += figure(name, t.read, t.seen);
   }
-  return out + "</body></html>\n";
+  return tobi_plot::page("Tobiuo: report", out);
 }
 
 }  // namespace tobi_report

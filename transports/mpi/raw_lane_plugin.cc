@@ -32,7 +32,7 @@ class raw_mpi_lane final : public lane {
     return version.substr(0, version.find_first_of(",\n"));
   }
   [[nodiscard]] std::string unable(const work& w) const override {
-    if (w.what == step::notify || w.what == step::fresh) return "there is no raw loop for it";
+    if (w.what == step::notify || w.what == step::fresh || w.what == step::wake) return no_raw_loop;
     if (w.what == step::chain) return "MPI has no order between operations on different words, so there is no chain";
     return "";
   }

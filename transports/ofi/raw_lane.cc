@@ -234,7 +234,8 @@ std::string raw_ofi_lane::unable(const work& w) const {
   switch (w.what) {
     case step::fresh:
     case step::notify:
-      return "there is no raw loop for it";
+    case step::wake:
+      return no_raw_loop;
     case step::chain:
       return "libfabric has no order between a read and an atomic, so there is no chain of its own calls";
     case step::fetch_add:
@@ -324,6 +325,7 @@ bool raw_ofi_lane::initiate(const work& w, std::uint64_t count) {
       return pings(w.bytes, count);
     case step::fresh:
     case step::notify:
+    case step::wake:
     case step::chain:
       break;
   }

@@ -22,12 +22,15 @@ class raw_shm_lane final : public lane {
   }
   std::string unable(const work& w) const override {
     if (w.what == step::fresh && w.bytes < 8) return "fresh bytes are at least 8";
+    if (w.what == step::wake) return no_raw_loop;
     return w.what == step::notify ? "a memory has no notices" : "";
   }
   void start(const work& w) override {
     ping_ = 0;
     asked_ = 0;
     *s_.word_at(layout::ask) = 0;
+    // Else the number that a round of one left here would be taken for the first answer.
+    if (w.what == step::fresh) *s_.word_at(layout::data) = 0;
     set_last_byte(s_.at(s_.where.data), w.bytes, 0);
   }
   bool initiate(const work& w, std::uint64_t count) override;
@@ -155,6 +158,7 @@ bool raw_shm_lane::initiate(const work& w, std::uint64_t count) {
       asks(w.bytes, count);
       return true;
     case step::notify:
+    case step::wake:
       break;
   }
   return false;

@@ -253,7 +253,7 @@ std::string raw_verbs_lane::reach(const card& theirs) {
 }
 
 std::string raw_verbs_lane::unable(const work& w) const {
-  if (w.what == step::notify || w.what == step::fresh) return "there is no raw loop for it";
+  if (w.what == step::notify || w.what == step::fresh || w.what == step::wake) return no_raw_loop;
   if (is_atomic(w.what) && device_.atomic_cap == IBV_ATOMIC_NONE) return "the device has no atomics";
   return w.bytes > port_facts_.max_msg_sz ? "the port's largest message is smaller" : "";
 }
@@ -350,6 +350,7 @@ bool raw_verbs_lane::initiate(const work& w, std::uint64_t count) {
       return pings(w.bytes, count);
     case step::fresh:
     case step::notify:
+    case step::wake:
       break;
   }
   return false;

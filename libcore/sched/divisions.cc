@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libcore/sched/divisions.hpp"
 
+#include <ctime>
 #include <functional>
 #include <new>
 
@@ -22,7 +23,10 @@ std::size_t divisions::hash::operator()(const name& of) const noexcept {
   return mixed * 31 + of.first;
 }
 
-void divisions::start(const worker_parts& parts, bool divides, const numbering& workers) {
+void divisions::start(const worker_parts& parts, bool divides, const numbering& workers, const deque::deque& work,
+                      const statistics& counts) {
+  deque_ = &work;
+  counts_ = &counts;
   nodes_ = parts.nodes;
   workers_ = &workers;
   divides_ = divides && workers.count() > 1;
@@ -59,6 +63,15 @@ void divisions::go(const detail::division& range) {
   sends_ = false;
   const int rank = workers_->rank_of(range.begins_at());
   if (rank != travel_.here()) travel_.go_to(rank, false);
+}
+
+detail::watched_work divisions::watch() const noexcept {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  const deque::deque::counters shown = deque_->counts();
+  const std::uint64_t moved =
+      shown.published - shown.taken_back + counts_->steals_ok + counts_->contexts_stolen + counts_->outstanding_joins;
+  return {static_cast<double>(used.tv_sec) * 1e9 + static_cast<double>(used.tv_nsec), moved};
 }
 
 int divisions::recall(const detail::division& range, const void* loop, std::size_t n,

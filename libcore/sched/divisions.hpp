@@ -12,19 +12,23 @@
 #include <utility>
 
 #include "libcore/base/per_rank.hpp"
+#include "libcore/deque/deque.hpp"
 #include "libcore/sched/learned_shares.hpp"
 #include "libcore/sched/numbering.hpp"
 #include "libcore/sched/parts.hpp"
 #include "libcore/sched/thief.hpp"
 #include "libcore/sched/travel.hpp"
 #include "tobi/detail/division.hpp"
+#include "tobi/statistics.hpp"
 
 namespace tobi::sched {
 
 class divisions {
  public:
   divisions(travel& journeys, thief& of_others) noexcept : travel_(journeys), thief_(of_others) {}
-  void start(const worker_parts& parts, bool divides, const numbering& workers);
+  /// COUNTS: of this worker.
+  void start(const worker_parts& parts, bool divides, const numbering& workers, const deque::deque& work,
+             const statistics& counts);
   void stop() noexcept;
 
   /// The root begins: it has all workers.
@@ -44,6 +48,7 @@ class divisions {
   bool sends(const detail::division& range, const detail::division& there) noexcept;
   void go(const detail::division& range);
   bool begins(const detail::division& range) noexcept { return thief_.share_begins(range); }
+  [[nodiscard]] detail::watched_work watch() const noexcept;
   int recall(const detail::division& range, const void* loop, std::size_t n, detail::loop_loads& loads) const noexcept;
   void learn(const detail::division& range, const void* loop, std::size_t n, const detail::loop_loads& loads) noexcept;
 
@@ -62,6 +67,8 @@ class divisions {
   thief& thief_;
   const base::per_rank<int>* nodes_ = nullptr;
   const numbering* workers_ = nullptr;
+  const deque::deque* deque_ = nullptr;
+  const statistics* counts_ = nullptr;
   bool divides_ = false;
   bool may_stay_ = false;  // what has forked
   bool sends_ = false;     // the next fork, or the one that is under way

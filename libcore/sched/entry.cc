@@ -122,6 +122,10 @@ int tobi_division_begins(const division* range) noexcept {
   const indoors now;
   return this_worker().divisions().begins(*range) ? 1 : 0;
 }
+void tobi_division_watch(watched_work* now) noexcept {
+  const indoors inside;
+  *now = this_worker().divisions().watch();
+}
 int tobi_division_recall(const division* range, const void* loop, std::size_t n, loop_loads* loads) noexcept {
   const indoors now;
   return this_worker().divisions().recall(*range, loop, n, *loads);

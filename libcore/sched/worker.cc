@@ -73,7 +73,7 @@ void worker::start(const worker_parts& parts) {
   thief_.start(parts_, work, workers_, !all_near);
   idler_.start(parts_, work);
   travel_.start(parts_, *sched_);
-  divisions_.start(parts_, parts.sched == base::sched_kind::adws && !parts.measures, workers_);
+  divisions_.start(parts_, parts.sched == base::sched_kind::adws && !parts.measures, workers_, work, counts_);
   if (sched_->moves_tasks()) thread_.frames_lie(region_.low(), region_.bytes());
   // Rung permanently, every fork reaches on_fork. A transport that moves by itself does not need that.
   if (parts.count_forks || parts.debug_migrate || poller_.must_poll()) parts.window->bells.ring(deque::bell::sticky);

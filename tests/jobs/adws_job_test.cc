@@ -176,7 +176,7 @@ TEST_P(sure_shares, a_loop_goes_by_what_its_last_executions_took) {
       loads.add(63.0 / 64, 1, 1e9 * static_cast<double>(workers - 1));
       int at_the_first = 0;
       for (int i = 0; i < executions; ++i) {
-        for (int twice = 0; twice < 2; ++twice) tobi::detail::tobi_division_learn(&range, name, n, &loads);
+        for (int k = 0; k < 3; ++k) tobi::detail::tobi_division_learn(&range, name, n, &loads);
         if (tobi::detail::tobi_division_recall(&range, name, n, &known) != 1) return -1;
         tobi::pieces::in_shares<int>(n, 1, part, std::plus<>());
         bool all = true;

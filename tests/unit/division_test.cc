@@ -120,8 +120,19 @@ TEST(loop_loads, what_is_added_is_there_and_spread_evenly) {
   EXPECT_NEAR(all.between(0.01, 0.02), 0.32, 1e-4) << "within a share";
   EXPECT_NEAR(all.between(1, 1), 0, 1e-9);
   EXPECT_NEAR(all.scaled_to(1).between(0, 0.25), 0.5, 1e-4);
-  EXPECT_NEAR(all.distance(loop_loads::even(7)), 0.25, 1e-4);
-  EXPECT_NEAR(loop_loads::even(1).distance(loop_loads::even(7)), 0, 1e-4);
+}
+
+TEST(loop_loads, the_largest_part_of_a_division_is_what_it_took) {
+  loop_loads took;
+  took.add(0, 0.25, 6);
+  took.add(0.25, 1, 2);
+  const loop_loads even = loop_loads::even(1);
+  EXPECT_NEAR(even.largest_part(took, 4), 3, 1e-4) << "the first of four has three quarters";
+  EXPECT_NEAR(even.largest_part(took, 2), 5.0 / 3, 1e-4);
+  EXPECT_NEAR(even.largest_part(took, 3), 0.75 * 3 + 2.0 / 8 / 9 * 3, 1e-4) << "borders within a share";
+  EXPECT_NEAR(took.largest_part(took, 4), 1, 1e-4);
+  EXPECT_NEAR(even.largest_part(even, 32), 1, 1e-4);
+  EXPECT_NEAR(even.largest_part(even, 5), 1, 1e-4);
 }
 
 loop_loads in_halves(double left, double right) {
@@ -132,39 +143,60 @@ loop_loads in_halves(double left, double right) {
 }
 double left_of(const learned_shares& all) { return all.shares().between(0, 0.5) / all.shares().total(); }
 
-TEST(learned_shares, two_executions_that_say_the_same_change_the_division) {
+TEST(learned_shares, three_executions_that_say_the_same_change_the_division) {
   learned_shares loop;
-  loop.took(in_halves(300, 100), 4);
-  EXPECT_NEAR(left_of(loop), 0.5, 1e-4) << "one says nothing";
-  EXPECT_NEAR(loop.shares().total(), 400, 0.1);
-  loop.took(in_halves(330, 110), 4);
-  EXPECT_NEAR(left_of(loop), 0.75, 1e-4);
+  loop.took(in_halves(400, 100), 4);
+  loop.took(in_halves(440, 110), 4);
+  EXPECT_NEAR(left_of(loop), 0.5, 1e-4) << "two say nothing";
+  EXPECT_NEAR(loop.shares().total(), 500, 0.1);
+  loop.took(in_halves(440, 110), 4);
+  EXPECT_NEAR(left_of(loop), 0.8, 1e-4);
   // One that was disturbed changes nothing.
-  loop.took(in_halves(300, 900), 4);
-  loop.took(in_halves(300, 100), 4);
-  EXPECT_NEAR(left_of(loop), 0.75, 1e-4);
-  EXPECT_NEAR(loop.shares().total(), 400, 0.1);
+  for (const double right : {100, 100, 100, 900, 100}) loop.took(in_halves(400, right), 4);
+  EXPECT_NEAR(left_of(loop), 0.8, 1e-4);
+  EXPECT_NEAR(loop.shares().total(), 500, 0.1);
 }
 
-TEST(learned_shares, a_fifth_of_a_worker_is_no_reason_to_move) {
+TEST(learned_shares, two_fifths_too_much_are_no_reason_to_move) {
   for (const double workers : {2, 4, 8}) {
-    learned_shares loop;
-    for (int i = 0; i < 3; ++i) loop.took(in_halves(0.5 + 0.19 / workers, 0.5 - 0.19 / workers), workers);
+    learned_shares loop, other;
+    for (int i = 0; i < 5; ++i) {
+      loop.took(in_halves(69, 31), workers);
+      other.took(in_halves(71, 29), workers);
+    }
     EXPECT_NEAR(left_of(loop), 0.5, 1e-4);
-    for (int i = 0; i < 3; ++i) loop.took(in_halves(0.5 + 0.21 / workers, 0.5 - 0.21 / workers), workers);
-    EXPECT_NEAR(left_of(loop), 0.5 + 0.21 / workers, 5e-3);
+    EXPECT_NEAR(left_of(other), 0.71, 1e-4);
   }
+}
+
+void take_three(learned_shares& loop, const loop_loads& loads) {
+  for (int i = 0; i < 3; ++i) loop.took(loads, 2);
+}
+
+// What moves has its data elsewhere, and may take longer there.
+TEST(learned_shares, a_move_that_was_not_better_is_taken_back) {
+  learned_shares loop;
+  take_three(loop, in_halves(80, 20));
+  EXPECT_NEAR(left_of(loop), 0.8, 1e-4);
+  take_three(loop, in_halves(130, 20));  // 75 for each of the two, where it was 80
+  EXPECT_NEAR(left_of(loop), 0.5, 1e-4);
+  take_three(loop, in_halves(85, 15));
+  EXPECT_NEAR(left_of(loop), 0.5, 1e-4) << "1.7 times its share, which is not enough any more";
+  take_three(loop, in_halves(95, 5));
+  EXPECT_NEAR(left_of(loop), 0.95, 1e-4);
+  take_three(loop, in_halves(95, 5));
+  take_three(loop, in_halves(300, 5));
+  EXPECT_NEAR(left_of(loop), 0.95, 0.01) << "once it was found better it stays";
 }
 
 TEST(learned_shares, an_execution_without_time_says_nothing) {
   learned_shares loop;
   loop.took(in_halves(0, 1), 2);
-  loop.took(in_halves(1, 0), 2);
-  EXPECT_NEAR(left_of(loop), 0.5, 1e-4);
-  EXPECT_NEAR(loop.shares().total(), 1, 1e-4);
-  loop.took(in_halves(4, 1), 2);
-  loop.took(in_halves(4, 1), 2);
-  EXPECT_NEAR(left_of(loop), 0.8, 1e-4);
+  for (int i = 0; i < 2; ++i) {
+    loop.took(in_halves(1, 0), 2);
+    EXPECT_NEAR(left_of(loop), 0.5, 1e-4);
+    EXPECT_NEAR(loop.shares().total(), 1, 1e-4);
+  }
 }
 
 constexpr auto serves_none = [](int) { return false; };

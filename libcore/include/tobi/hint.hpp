@@ -10,9 +10,10 @@
 // has ended its parts steals in the range that they were divided from, then in the next larger one, and in the end
 // everywhere: libcore/sched/SCHEDULERS.md has the rule.
 //
-// Without hints the functions of parallel_invoke() are alike, and a loop's parts are what they took when the loop was
-// executed last. Code that spawn(), async() or a future has begun divides nothing where it was taken by another worker.
-// Where memory lies on several nodes the algorithms on spans begin at its owners (tobi/placement.hpp), and not so.
+// Without hints the functions of parallel_invoke() are alike, and so are the iterations of a loop, until its executions
+// have shown that some worker has much more than its share. Code that spawn(), async() or a future has begun divides
+// nothing where it was taken by another worker. Where memory lies on several nodes the algorithms on spans begin at its
+// owners (tobi/placement.hpp), and not so.
 //
 // A hint decides where a task begins, and never what it computes.
 #pragma once

@@ -6,8 +6,8 @@
 // one worker, and is an ordinary loop from then on. The second half goes to its worker before the first one is divided
 // on: a child runs first, and leaves at once.
 //
-// What the work is a program says (tobi/hint.hpp), or the last execution of the same loop: how long each of its parts
-// took where it ran. A loop that took less than it costs to deal it out is not divided.
+// What the work is a program says (tobi/hint.hpp), or the last executions of the same loop: how long each of its parts
+// computed where it ran. A loop that took less than it costs to deal it out is not divided.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header
@@ -57,7 +57,24 @@ constexpr double share_among(double first, double others, std::size_t n) noexcep
   return says_something ? first / all : 1 / static_cast<double>(n + 1);
 }
 
-/// The work of a loop as its last execution showed it.
+/// From when it is made.
+class work_watch {
+ public:
+  work_watch() noexcept : here_(here()) { detail::tobi_division_watch(&before_); }
+  /// What the caller has computed. Not a number where a part of that was elsewhere, or something else was here.
+  [[nodiscard]] double ns() const noexcept {
+    detail::watched_work now;
+    detail::tobi_division_watch(&now);
+    const bool alone = here() == here_ && now.moved_tasks == before_.moved_tasks;
+    return alone ? now.ns - before_.ns : std::numeric_limits<double>::quiet_NaN();
+  }
+
+ private:
+  int here_;
+  detail::watched_work before_;
+};
+
+/// The work of a loop as its last executions showed it.
 struct measured_shares {
   using seen = detail::loop_loads;
   detail::loop_loads before;
@@ -117,12 +134,9 @@ dealt<R, Shares> deal(const detail::division& range, std::size_t lo, std::size_t
                       const Shares& by, const Part& part, const Combine& combine, nested inside = nested::unknown) {
   if (!range.spans() || hi - lo <= block) {
     return with_share(range, inside, [&] {
-      const int here_before = here();
-      const stopwatch watch;
+      const work_watch watch;
       dealt<R, Shares> result{part(lo, hi), {}};
-      // Another worker's clock may be of another machine.
-      if (here() == here_before)
-        by.took(result.seen, lo, hi, watch.ns() * (range.spans() ? range.last - range.first : 1));
+      by.took(result.seen, lo, hi, watch.ns() * (range.spans() ? range.last - range.first : 1));
       return result;
     });
   }
@@ -173,9 +187,9 @@ R in_shares(std::size_t n, std::size_t block, const Part& part, const Combine& c
   const dealt<R, measured_shares> all = [&] {
     if (known >= 0) return deal_all<R>(range, n, block, by, part, combine);
     const within_division none(detail::division{});
-    const stopwatch watch;
+    const work_watch watch;
     dealt<R, measured_shares> undivided{part(0, n), {}};
-    if (here() == here_before) by.took(undivided.seen, 0, n, watch.ns());
+    by.took(undivided.seen, 0, n, watch.ns());
     return undivided;
   }();
   // The next loop begins there, too, and finds what this one has learned.

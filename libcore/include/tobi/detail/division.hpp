@@ -71,7 +71,7 @@ struct division {
   }
 };
 
-/// How long each 32nd of a loop has taken, in nanoseconds.
+/// How long each 32nd of a loop has computed, in nanoseconds.
 struct loop_loads {
   static constexpr std::size_t shares = 32;
   float ns[shares] = {};
@@ -108,17 +108,26 @@ struct loop_loads {
     for (std::size_t i = 0; i < shares; ++i) all.ns[i] = static_cast<float>(static_cast<double>(ns[i]) * times);
     return all;
   }
-  /// By how much of the whole a division by these differs from one by the OTHERS, where it does so most. Both have
-  /// some.
-  [[nodiscard]] constexpr double distance(const loop_loads& other) const noexcept {
-    const double own_total = total(), other_total = other.total();
-    double most = 0, own = 0, others = 0;
+  /// A loop was divided in N parts that are alike by these. Returns how much the largest of them is by what it TOOK: 1
+  /// where all are alike by that, too. Both are above 0.
+  [[nodiscard]] constexpr double largest_part(const loop_loads& took, std::size_t n) const noexcept {
+    const double part = total() / static_cast<double>(n);
+    double most = 0, load = 0, room = part;
     for (std::size_t i = 0; i < shares; ++i) {
-      own += static_cast<double>(ns[i]) / own_total;
-      others += static_cast<double>(other.ns[i]) / other_total;
-      most = own - others > most ? own - others : others - own > most ? others - own : most;
+      const auto own = static_cast<double>(ns[i]), theirs = static_cast<double>(took.ns[i]);
+      double left = own;
+      while (left > room) {
+        load += theirs * room / own;
+        most = load > most ? load : most;
+        left -= room;
+        load = 0;
+        room = part;
+      }
+      load += own > 0 ? theirs * left / own : theirs;
+      room -= left;
     }
-    return most;
+    most = load > most ? load : most;
+    return most / took.total() * static_cast<double>(n);
   }
 
  private:
@@ -133,6 +142,13 @@ struct loop_loads {
       at = next;
     }
   }
+};
+
+/// What a worker has computed: in nanoseconds, without what the kernel gave to others; and how many tasks have come to
+/// it or were taken away. The difference of two is the work of what lies between, if there was no such task.
+struct watched_work {
+  double ns;
+  std::uint64_t moved_tasks;
 };
 
 #ifndef TOBI_ELIDE
@@ -153,6 +169,8 @@ void tobi_division_go(const division* range);
 /// What this worker runs has RANGE from now on: it is of one worker, or is about to be dealt out. Returns what
 /// tobi_part_begins() does, and tobi_part_ends() ends it.
 int tobi_division_begins(const division* range) noexcept;
+/// What this worker has computed.
+void tobi_division_watch(watched_work* now) noexcept;
 /// How a loop of N indices, whose name is LOOP, was loaded when this worker began it the last time. Returns 0 where it
 /// is not known, and -1 where it is not worth dividing among the workers of RANGE.
 int tobi_division_recall(const division* range, const void* loop, std::size_t n, loop_loads* loads) noexcept;

@@ -357,6 +357,7 @@ void sched_continuation::leave_at_fork(std::uintptr_t sp, const std::uint64_t* w
 }
 
 void sched_continuation::wait(std::uint64_t where, tasks::record& copy) {
+  const division_kept kept(s_.divisions);
   waiting_for_ = where;
   left_ = left::suspended;
   tobi_suspend();
@@ -372,6 +373,7 @@ void sched_continuation::wait(std::uint64_t where, tasks::record& copy) {
 // An exception of this process holds the task here.
 void sched_continuation::go_to(int rank, bool tied) noexcept {
   if (rank == s_.net->rank() || s_.thread.has_exceptions()) return;
+  const division_kept kept(s_.divisions);
   sent_to_ = rank;
   tied_ = tied;
   left_ = left::sent;

@@ -76,4 +76,18 @@ class divisions {
   std::unordered_map<name, learned_shares, hash> loops_;
 };
 
+/// In a task that may leave its worker and go on elsewhere: its code has the same range when this ends. THERE is at one
+/// address in every process.
+class division_kept {
+ public:
+  explicit division_kept(divisions& there) noexcept : there_(there), range_(there.current()) {}
+  ~division_kept() { there_.set(range_); }
+  division_kept(const division_kept&) = delete;
+  division_kept& operator=(const division_kept&) = delete;
+
+ private:
+  divisions& there_;
+  detail::division range_;
+};
+
 }  // namespace tobi::sched

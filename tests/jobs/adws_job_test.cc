@@ -271,7 +271,15 @@ TEST_P(shares, a_range_is_what_it_was_behind_each_pattern) {
       } catch (const tobi::task_error& e) {
         thrown = std::string(e.what()).find("the second") != std::string::npos;
       }
-      return thrown && divides() == many ? 0 : 5;
+      if (!thrown || divides() != many) return 5;
+      // What a task does that suspends it.
+      const auto later = tobi::allocate_all<int>(100);
+      if (divides() != many) return 6;
+      const auto promised = tobi::make_promise<int>();
+      tobi::parallel_invoke([=] { promised.set(7); }, [=] { return promised.get_future().join(); });
+      tobi::migrate_to(0);
+      tobi::free_all(later);
+      return divides() == many ? 0 : 7;
     });
     CHECK(wrong == 0);
     return 0;

@@ -5,7 +5,6 @@
 #pragma GCC system_header
 #endif
 
-#include <array>
 #include <cstddef>
 #include <cstring>
 #include <functional>
@@ -191,15 +190,15 @@ auto calls(F&& function, Rest&&... rest) {
 
 /// The work of N functions, as EACH of the arguments of parallel_invoke() says it.
 template <std::size_t N, class... Calls>
-std::array<double, N> work_of([[maybe_unused]] const Calls&... each) {
-  std::array<double, N> all{};
+tobi::pieces::told_work<N> work_of([[maybe_unused]] const Calls&... each) {
+  tobi::pieces::told_work<N> all{};
   std::size_t functions = 0;
   [[maybe_unused]] const auto look = [&](const auto& argument) {
     using A = std::decay_t<decltype(argument)>;
     if constexpr (is_workhint<A>) {
-      all[functions - 1] = static_cast<double>(argument.work);
+      all.each[functions - 1] = static_cast<double>(argument.work);
     } else if constexpr (!is_tuple<A>) {
-      all[functions++] = 1;
+      all.each[functions++] = 1;
     }
   };
   (look(each), ...);
@@ -224,7 +223,7 @@ auto parallel_invoke(Calls&&... each) {
       [&]<class... C>(C&... one) {
         if constexpr (sizeof...(C) != 0 && internal::can_be_dealt<C...>) {
           if (tobi::pieces::divides()) {
-            return tobi::pieces::invoke_shares<C...>(work(std::integral_constant<std::size_t, sizeof...(C)>()), one...);
+            return tobi::pieces::invoke_shares(work(std::integral_constant<std::size_t, sizeof...(C)>()), one...);
           }
         }
         return internal::invoke_all(one...);

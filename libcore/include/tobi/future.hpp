@@ -8,8 +8,8 @@
 // Tasks that wait for a future can be taken by idle workers from the moment it is set, also while the task that set it
 // computes on. The tasks that wait for one future spread in a number of steals in a row that grows with the logarithm
 // of their number. Thirteen futures that were set are in sight at a time, each with all its waiting tasks. Of more than
-// thirteen, the next one comes into sight soon after one was taken. That is so under continuation_greedy. With the
-// other schedulers of TOBI_SCHED a waiting task goes on where it waits.
+// thirteen, the next one comes into sight soon after one was taken. That is so under continuation_greedy and adws. With
+// the other schedulers of TOBI_SCHED a waiting task goes on where it waits.
 //
 // A mistake ends the job with one sentence: a future that is joined more often than its maker said, one that is set
 // twice, and, once nothing else can run, one that a task waits for and that nobody sets.

@@ -37,7 +37,7 @@ template <class F>
 using element_of = std::conditional_t<std::is_void_v<detail::result_of<F>>, std::monostate, detail::result_of<F>>;
 
 template <class F>
-std::tuple<element_of<F>> invoke_all(const F& last) {
+[[gnu::always_inline]] inline std::tuple<element_of<F>> invoke_all(const F& last) {
   F mine = last;
   if constexpr (std::is_void_v<detail::result_of<F>>) {
     mine();
@@ -47,8 +47,8 @@ std::tuple<element_of<F>> invoke_all(const F& last) {
   }
 }
 template <class F, class G, class... Rest>
-std::tuple<element_of<F>, element_of<G>, element_of<Rest>...> invoke_all(const F& first, const G& second,
-                                                                         const Rest&... rest) {
+[[gnu::always_inline]] inline std::tuple<element_of<F>, element_of<G>, element_of<Rest>...> invoke_all(
+    const F& first, const G& second, const Rest&... rest) {
   auto child = spawn(first);
   auto others = invoke_all<G, Rest...>(second, rest...);
   if constexpr (std::is_void_v<detail::result_of<F>>) {
@@ -94,22 +94,53 @@ std::tuple<element_of<F>, element_of<G>, element_of<Rest>...> invoke_dealt(
   return std::tuple_cat(std::move(mine), there.join());
 }
 
+/// The functions are alike.
+struct all_alike {
+  template <std::size_t N>
+  [[nodiscard]] static std::array<double, N> of() noexcept {
+    std::array<double, N> all{};
+    all.fill(1);
+    return all;
+  }
+};
+/// The work of N functions.
+template <std::size_t N>
+struct told_work {
+  std::array<double, N> each;
+  template <std::size_t>
+  [[nodiscard]] const std::array<double, N>& of() const noexcept {
+    return each;
+  }
+};
+
+/// All functions, among the workers that the caller has. Apart, and with copies of the functions, so that a caller that
+/// has no workers to divide pays for a load and a branch, and its frame stays as small as it was.
+template <class Work, class... F>
+[[gnu::noinline, gnu::cold]] std::tuple<element_of<F>...> invoke_in_division(const Work work, const F... functions) {
+  detail::division range;
+  detail::tobi_division_get(&range);
+  const within_division own(range);
+  detail::tobi_division_go(&range);
+  const bool was = detail::tobi_division_begins(&range) != 0;  // so that nobody takes what is about to be sent away
+  return invoke_dealt<F...>(range, work.template of<sizeof...(F)>(), nested_if(was), functions...);
+}
+
+#else
+
+struct all_alike {};
+template <std::size_t N>
+struct told_work {
+  std::array<double, N> each;
+};
+
 #endif
 
 /// invoke_all() of functions whose WORK may be known, among the workers that the caller has.
-template <class... F>
-std::tuple<element_of<F>...> invoke_shares([[maybe_unused]] const std::array<double, sizeof...(F)>& work,
-                                           const F&... functions) {
+template <class Work, class... F>
+std::tuple<element_of<F>...> invoke_shares([[maybe_unused]] const Work& work, const F&... functions) {
 #ifndef TOBI_ELIDE
   if constexpr (sizeof...(F) > 1 && can_be_dealt<F...>) {
-    if (divides()) {
-      detail::division range;
-      detail::tobi_division_get(&range);
-      const within_division own(range);
-      detail::tobi_division_go(&range);
-      const bool was = detail::tobi_division_begins(&range) != 0;  // so that nobody takes what is about to be sent away
-      return invoke_dealt<F...>(range, work, nested_if(was), functions...);
-    }
+    if (divides()) return invoke_in_division<Work, F...>(work, functions...);
   }
 #endif
   return invoke_all<F...>(functions...);
@@ -119,7 +150,7 @@ std::tuple<element_of<F>...> invoke_shares([[maybe_unused]] const std::array<dou
 template <class One, class Other>
 void in_both(const One& one, const Other& other) {
   if (divides()) {
-    invoke_shares<One, Other>({1, 1}, one, other);
+    invoke_shares(all_alike{}, one, other);
     return;
   }
   auto first = spawn(one);
@@ -138,15 +169,15 @@ auto if_function(const T& argument) noexcept {
 }
 /// The work of the functions among ARGUMENTS, of which there are N.
 template <std::size_t N, class... Arguments>
-std::array<double, N> work_of([[maybe_unused]] const Arguments&... arguments) noexcept {
-  std::array<double, N> all{};
+told_work<N> work_of([[maybe_unused]] const Arguments&... arguments) noexcept {
+  told_work<N> all{};
   std::size_t at = 0;
   double work = 1;
   [[maybe_unused]] const auto look = [&](const auto& argument) {
     if constexpr (is_hint<decltype(argument)>) {
       work = argument.work;
     } else {
-      all[at++] = std::exchange(work, 1);
+      all.each[at++] = std::exchange(work, 1);
     }
   };
   (look(arguments), ...);
@@ -368,15 +399,15 @@ R reduction(const placement& at, Begin begin, End end, std::size_t grain, const 
 }
 
 /// A whole parallel_invoke().
-template <class... F>
-std::tuple<element_of<F>...> invoke_checked(const std::array<double, sizeof...(F)>& work, const F&... functions) {
+template <class Work, class... F>
+std::tuple<element_of<F>...> invoke_checked(const Work& work, const F&... functions) {
   (detail::check_closure<F>(), ...);
   (detail::check_moved_result<detail::result_of<F>>(), ...);
   constexpr bool all_move = ((detail::travels<F> && detail::result_moves<detail::result_of<F>>)&&...);
   if constexpr (sizeof...(F) == 0 || !all_move) {
     return {};
   } else {
-    return with_one_error([&] { return invoke_shares<F...>(work, functions...); });
+    return with_one_error([&] { return invoke_shares(work, functions...); });
   }
 }
 
@@ -393,15 +424,14 @@ std::tuple<element_of<F>...> invoke_checked(const std::array<double, sizeof...(F
 /// @endcode
 template <class... Functions>
 std::tuple<pieces::element_of<std::decay_t<Functions>>...> parallel_invoke(Functions&&... functions) {
-  return pieces::invoke_checked<std::decay_t<Functions>...>(pieces::work_of<sizeof...(Functions)>(functions...),
-                                                            functions...);
+  return pieces::invoke_checked<pieces::all_alike, std::decay_t<Functions>...>({}, functions...);
 }
 /// The same, where a hint() says how much work the function behind it is.
 template <class... Arguments>
 requires(pieces::is_hint<Arguments> || ...) auto parallel_invoke(Arguments&&... arguments) {
   return std::apply(
       [&]<class... Functions>(const Functions&... functions) {
-        return pieces::invoke_checked<Functions...>(pieces::work_of<sizeof...(Functions)>(arguments...), functions...);
+        return pieces::invoke_checked(pieces::work_of<sizeof...(Functions)>(arguments...), functions...);
       },
       std::tuple_cat(pieces::if_function(arguments)...));
 }

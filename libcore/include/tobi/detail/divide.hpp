@@ -175,7 +175,7 @@ inline constexpr char loop_name = 0;
 /// part(lo, hi) over [0, N), which is not empty, where divides() holds. Its parts have at least BLOCK indices, and
 /// begin where the last execution has shown their shares to be.
 template <class R, class Part, class Combine>
-R in_shares(std::size_t n, std::size_t block, const Part& part, const Combine& combine) {
+[[gnu::noinline, gnu::cold]] R in_shares(std::size_t n, std::size_t block, const Part& part, const Combine& combine) {
   detail::division range;
   detail::tobi_division_get(&range);
   const within_division own(range);
@@ -200,7 +200,8 @@ R in_shares(std::size_t n, std::size_t block, const Part& part, const Combine& c
 
 /// The same, where work(lo, hi) is the work of a part.
 template <class R, class Work, class Part, class Combine>
-R in_told_shares(const Work& work, std::size_t n, std::size_t block, const Part& part, const Combine& combine) {
+[[gnu::noinline, gnu::cold]] R in_told_shares(const Work& work, std::size_t n, std::size_t block, const Part& part,
+                                              const Combine& combine) {
   detail::division range;
   detail::tobi_division_get(&range);
   const within_division own(range);

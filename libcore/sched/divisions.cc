@@ -85,11 +85,11 @@ int divisions::recall(const detail::division& range, const void* loop, std::size
 }
 
 void divisions::learn(const detail::division& range, const void* loop, std::size_t n,
-                      const detail::loop_loads& loads) noexcept {
-  if (!(loads.total() > 0)) return;
+                      const detail::loop_seen& seen) noexcept {
+  if (!(seen.loads.total() > 0)) return;
   try {
     if (loops_.size() >= most_loops) loops_.clear();
-    loops_[{loop, n, range.begins_at()}].took(loads, range.last - range.first);
+    loops_[{loop, n, range.begins_at()}].took(seen, range.last - range.first);
   } catch (const std::bad_alloc&) {
     // Nothing is learned, then.
   }

@@ -50,7 +50,7 @@ class divisions {
   bool begins(const detail::division& range) noexcept { return thief_.share_begins(range); }
   [[nodiscard]] detail::watched_work watch() const noexcept;
   int recall(const detail::division& range, const void* loop, std::size_t n, detail::loop_loads& loads) const noexcept;
-  void learn(const detail::division& range, const void* loop, std::size_t n, const detail::loop_loads& loads) noexcept;
+  void learn(const detail::division& range, const void* loop, std::size_t n, const detail::loop_seen& seen) noexcept;
 
  private:
   struct name {

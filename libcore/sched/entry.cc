@@ -130,9 +130,9 @@ int tobi_division_recall(const division* range, const void* loop, std::size_t n,
   const indoors now;
   return this_worker().divisions().recall(*range, loop, n, *loads);
 }
-void tobi_division_learn(const division* range, const void* loop, std::size_t n, const loop_loads* loads) noexcept {
+void tobi_division_learn(const division* range, const void* loop, std::size_t n, const loop_seen* seen) noexcept {
   const indoors now;
-  this_worker().divisions().learn(*range, loop, n, *loads);
+  this_worker().divisions().learn(*range, loop, n, *seen);
 }
 int tobi_child_runs_first() noexcept {
   const indoors now;

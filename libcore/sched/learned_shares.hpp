@@ -19,8 +19,14 @@ namespace tobi::sched {
 
 class learned_shares {
  public:
-  /// An execution by WORKERS, a number of them or a part of one, took LOADS, of which some are above 0.
-  void took(const detail::loop_loads& loads, double workers) noexcept {
+  /// An execution by WORKERS, a number of them or a part of one, has shown SEEN. Some of its loads are above 0. Where
+  /// tasks moved, they say no more than about how much all of it was.
+  void took(const detail::loop_seen& seen, double workers) noexcept {
+    const detail::loop_loads& loads = seen.loads;
+    if (!seen.alone) {
+      if (total_ns_ == 0 || loads.total() < total_ns_) total_ns_ = loads.total();
+      return;
+    }
     last_[seen_++ % last_.size()] = loads;
     const std::size_t kept = std::min(seen_, last_.size());
     detail::loop_loads least = loads;

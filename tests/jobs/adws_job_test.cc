@@ -171,12 +171,13 @@ TEST_P(sure_shares, a_loop_goes_by_what_its_last_executions_took) {
       const void* const name = &tobi::pieces::loop_name<decltype(part)>;
       tobi::detail::division range;
       tobi::detail::tobi_division_get(&range);
-      tobi::detail::loop_loads loads, known;
-      loads.add(0, 63.0 / 64, 1e9);
-      loads.add(63.0 / 64, 1, 1e9 * static_cast<double>(workers - 1));
+      tobi::detail::loop_loads known;
+      tobi::detail::loop_seen seen;
+      seen.loads.add(0, 63.0 / 64, 1e9);
+      seen.loads.add(63.0 / 64, 1, 1e9 * static_cast<double>(workers - 1));
       int at_the_first = 0;
       for (int i = 0; i < executions; ++i) {
-        for (int k = 0; k < 3; ++k) tobi::detail::tobi_division_learn(&range, name, n, &loads);
+        for (int k = 0; k < 3; ++k) tobi::detail::tobi_division_learn(&range, name, n, &seen);
         if (tobi::detail::tobi_division_recall(&range, name, n, &known) != 1) return -1;
         tobi::pieces::in_shares<int>(n, 1, part, std::plus<>());
         bool all = true;

@@ -20,6 +20,7 @@ namespace {
 
 using tobi::detail::division;
 using tobi::detail::loop_loads;
+using tobi::detail::loop_seen;
 using tobi::sched::learned_shares;
 using tobi::sched::numbering;
 using tobi::sched::numbers;
@@ -135,10 +136,11 @@ TEST(loop_loads, the_largest_part_of_a_division_is_what_it_took) {
   EXPECT_NEAR(even.largest_part(even, 5), 1, 1e-4);
 }
 
-loop_loads in_halves(double left, double right) {
-  loop_loads all;
-  all.add(0, 0.5, left);
-  all.add(0.5, 1, right);
+loop_seen in_halves(double left, double right, bool alone = true) {
+  loop_seen all;
+  all.loads.add(0, 0.5, left);
+  all.loads.add(0.5, 1, right);
+  all.alone = alone;
   return all;
 }
 double left_of(const learned_shares& all) { return all.shares().between(0, 0.5) / all.shares().total(); }
@@ -169,8 +171,8 @@ TEST(learned_shares, two_fifths_too_much_are_no_reason_to_move) {
   }
 }
 
-void take_three(learned_shares& loop, const loop_loads& loads) {
-  for (int i = 0; i < 3; ++i) loop.took(loads, 2);
+void take_three(learned_shares& loop, const loop_seen& seen) {
+  for (int i = 0; i < 3; ++i) loop.took(seen, 2);
 }
 
 // What moves has its data elsewhere, and may take longer there.
@@ -187,6 +189,17 @@ TEST(learned_shares, a_move_that_was_not_better_is_taken_back) {
   take_three(loop, in_halves(95, 5));
   take_three(loop, in_halves(300, 5));
   EXPECT_NEAR(left_of(loop), 0.95, 0.01) << "once it was found better it stays";
+}
+
+TEST(learned_shares, an_execution_with_steals_says_how_much_it_was_alone) {
+  learned_shares loop;
+  for (const double left : {900, 500, 700}) loop.took(in_halves(left, 100, false), 2);
+  EXPECT_NEAR(left_of(loop), 0.5, 1e-4);
+  EXPECT_NEAR(loop.shares().total(), 600, 0.1);
+  take_three(loop, in_halves(900, 100));
+  EXPECT_NEAR(left_of(loop), 0.9, 1e-4);
+  loop.took(in_halves(100, 100, false), 2);
+  EXPECT_NEAR(left_of(loop), 0.9, 1e-4);
 }
 
 TEST(learned_shares, an_execution_without_time_says_nothing) {

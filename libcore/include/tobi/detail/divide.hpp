@@ -61,12 +61,15 @@ constexpr double share_among(double first, double others, std::size_t n) noexcep
 class work_watch {
  public:
   work_watch() noexcept : here_(here()) { detail::tobi_division_watch(&before_); }
-  /// What the caller has computed. Not a number where a part of that was elsewhere, or something else was here.
-  [[nodiscard]] double ns() const noexcept {
+  /// Tells BY what the caller has computed, which has executed [LO, HI). TIMES: of so many workers.
+  template <class Shares>
+  void tell(const Shares& by, typename Shares::seen& all, std::size_t lo, std::size_t hi, double times) const noexcept {
     detail::watched_work now;
     detail::tobi_division_watch(&now);
-    const bool alone = here() == here_ && now.moved_tasks == before_.moved_tasks;
-    return alone ? now.ns - before_.ns : std::numeric_limits<double>::quiet_NaN();
+    constexpr double unknown = 1e12;    // much
+    const bool same = here() == here_;  // another worker has another clock
+    by.took(all, lo, hi, same ? (now.ns - before_.ns) * times : unknown,
+            same && now.moved_tasks == before_.moved_tasks);
   }
 
  private:
@@ -76,7 +79,7 @@ class work_watch {
 
 /// The work of a loop as its last executions showed it.
 struct measured_shares {
-  using seen = detail::loop_loads;
+  using seen = detail::loop_seen;
   detail::loop_loads before;
   std::size_t n;
   bool known;
@@ -86,7 +89,10 @@ struct measured_shares {
     if (!known) return share_among(static_cast<double>(middle - lo), static_cast<double>(hi - middle), 1);
     return share_among(before.between(at(lo), at(middle)), before.between(at(middle), at(hi)), 1);
   }
-  void took(seen& all, std::size_t lo, std::size_t hi, double ns) const noexcept { all.add(at(lo), at(hi), ns); }
+  void took(seen& all, std::size_t lo, std::size_t hi, double ns, bool alone) const noexcept {
+    all.loads.add(at(lo), at(hi), ns);
+    all.alone = alone;
+  }
 };
 /// The work of a loop as the program says it.
 template <class Work>
@@ -100,7 +106,7 @@ struct told_shares {
     Work of = work;
     return share_among(static_cast<double>(of(lo, middle)), static_cast<double>(of(middle, hi)), 1);
   }
-  void took(seen&, std::size_t, std::size_t, double) const noexcept {}
+  void took(seen&, std::size_t, std::size_t, double, bool) const noexcept {}
 };
 
 /// What a part of a loop has come to.
@@ -136,7 +142,7 @@ dealt<R, Shares> deal(const detail::division& range, std::size_t lo, std::size_t
     return with_share(range, inside, [&] {
       const work_watch watch;
       dealt<R, Shares> result{part(lo, hi), {}};
-      by.took(result.seen, lo, hi, watch.ns() * (range.spans() ? range.last - range.first : 1));
+      watch.tell(by, result.seen, lo, hi, range.spans() ? range.last - range.first : 1);
       return result;
     });
   }
@@ -189,7 +195,7 @@ template <class R, class Part, class Combine>
     const within_division none(detail::division{});
     const work_watch watch;
     dealt<R, measured_shares> undivided{part(0, n), {}};
-    by.took(undivided.seen, 0, n, watch.ns());
+    watch.tell(by, undivided.seen, 0, n, 1);
     return undivided;
   }();
   // The next loop begins there, too, and finds what this one has learned.

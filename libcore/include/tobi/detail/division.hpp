@@ -144,6 +144,18 @@ struct loop_loads {
   }
 };
 
+/// What an execution of a loop shows.
+struct loop_seen {
+  loop_loads loads;
+  /// Each part did its own work, and nothing else.
+  bool alone = true;
+
+  constexpr void add(const loop_seen& other) noexcept {
+    loads.add(other.loads);
+    alone = alone && other.alone;
+  }
+};
+
 /// What a worker has computed: in nanoseconds, without what the kernel gave to others; and how many tasks have come to
 /// it or were taken away. The difference of two is the work of what lies between, if there was no such task.
 struct watched_work {
@@ -175,7 +187,7 @@ void tobi_division_watch(watched_work* now) noexcept;
 /// is not known, and -1 where it is not worth dividing among the workers of RANGE.
 int tobi_division_recall(const division* range, const void* loop, std::size_t n, loop_loads* loads) noexcept;
 /// It has been executed.
-void tobi_division_learn(const division* range, const void* loop, std::size_t n, const loop_loads* loads) noexcept;
+void tobi_division_learn(const division* range, const void* loop, std::size_t n, const loop_seen* seen) noexcept;
 }
 
 #endif

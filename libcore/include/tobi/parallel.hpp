@@ -113,10 +113,10 @@ struct told_work {
   }
 };
 
-/// All functions, among the workers that the caller has. Apart, and with copies of the functions, so that a caller that
-/// has no workers to divide pays for a load and a branch, and its frame stays as small as it was.
+/// All functions, among the workers that the caller has. Apart, and given copies of the functions, so that a caller
+/// that has no workers to divide pays for a load and a branch, and its frame stays as small as it was.
 template <class Work, class... F>
-[[gnu::noinline, gnu::cold]] std::tuple<element_of<F>...> invoke_in_division(const Work work, const F... functions) {
+[[gnu::noinline, gnu::cold]] std::tuple<element_of<F>...> invoke_in_division(const Work& work, const F&... functions) {
   detail::division range;
   detail::tobi_division_get(&range);
   const within_division own(range);
@@ -140,7 +140,7 @@ template <class Work, class... F>
 std::tuple<element_of<F>...> invoke_shares([[maybe_unused]] const Work& work, const F&... functions) {
 #ifndef TOBI_ELIDE
   if constexpr (sizeof...(F) > 1 && can_be_dealt<F...>) {
-    if (divides()) return invoke_in_division<Work, F...>(work, functions...);
+    if (divides()) return invoke_in_division<Work, F...>(Work(work), F(functions)...);
   }
 #endif
   return invoke_all<F...>(functions...);

@@ -62,7 +62,7 @@ bool divisions::sends(const detail::division& range, const detail::division& the
 void divisions::go(const detail::division& range) {
   sends_ = false;
   const int rank = workers_->rank_of(range.begins_at());
-  if (rank != travel_.here()) travel_.go_to(rank, false);
+  if (rank != travel_.here()) travel_.deal_to(rank);
 }
 
 detail::watched_work divisions::watch() const noexcept {

@@ -36,6 +36,13 @@ void travel::go_to(int rank, bool tied) {
   sched_->go_to(computing_near(rank), tied);
 }
 
+// A mistake of the program's is one that it would make at the pattern's next fork.
+void travel::deal_to(int rank) {
+  poller_.keep_moving();
+  fences_.may_move("fork");
+  sched_->go_to(rank, false);
+}
+
 bool travel::on_many_nodes(int first, int count) const noexcept {
   const base::per_rank<int>& nodes = *nodes_;
   const int size = net_->size();

@@ -19,6 +19,8 @@ class travel {
 
   /// In a task: it goes on at RANK, or at a neighbour of RANK where that runs no tasks, if it can. TIED: there alone.
   void go_to(int rank, bool tied);
+  /// In a task, which is a pattern or a part of one: it goes on at RANK, which runs tasks, if it can.
+  void deal_to(int rank);
   /// A part of a loop that has its data here begins, or one ends: see thief.
   bool part_begins() noexcept { return thief_.part_begins(); }
   void part_ends(bool inside) noexcept { thief_.part_ends(inside); }

@@ -116,6 +116,7 @@ void worker::schedule(void (*first)(void*), const void* argument, std::size_t ar
   fences_.usual_bell(usual_bell_);
   idler_.run_begins(done, done_value);
   sched_->run(first, argument, argument_bytes);
+  divisions_.none();
   still_.moves();
   fences_.usual_bell(&outside_rings);
   tasks::give_exceptions(around);

@@ -24,7 +24,7 @@ class learned_shares {
   void took(const detail::loop_seen& seen, double workers) noexcept {
     const detail::loop_loads& loads = seen.loads;
     if (!seen.alone) {
-      if (total_ns_ == 0 || loads.total() < total_ns_) total_ns_ = loads.total();
+      total_ns_ = loads.total();  // a loop that was small may be large now
       return;
     }
     last_[seen_++ % last_.size()] = loads;

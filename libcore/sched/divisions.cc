@@ -4,6 +4,7 @@
 #include <ctime>
 #include <functional>
 #include <new>
+#include <utility>
 
 constinit std::uint32_t tobi::detail::tobi_divides = 0;
 
@@ -32,7 +33,7 @@ void divisions::start(const worker_parts& parts, bool divides, const numbering& 
   divides_ = divides && workers.count() > 1;
   // The THE deque shows each entry, and TOBI_DEBUG_MIGRATE takes each away.
   may_stay_ = !parts.debug_migrate && !parts.use_the;
-  sends_ = false;
+  no_fork_sends();
   none();
 }
 
@@ -48,19 +49,32 @@ void divisions::root_begins() noexcept {
   set(all);
 }
 
+// Also on the way of an exception that was thrown before the child began.
 void divisions::set(const detail::division& range) noexcept {
+  no_fork_sends();
   detail::tobi_divides = divides_ && range.spans() ? 1 : 0;
   if (detail::tobi_divides != 0) current_ = range;
+}
+
+bool divisions::is_sent() noexcept {
+  if (!sends_) presence_.keeps_entries(false);
+  return std::exchange(sends_, false);
+}
+
+void divisions::no_fork_sends() noexcept {
+  sends_ = false;
+  presence_.keeps_entries(false);
 }
 
 bool divisions::sends(const detail::division& range, const detail::division& there) noexcept {
   const int here = travel_.here();
   sends_ = may_stay_ && workers_->rank_of(there.begins_at()) != here;
+  presence_.keeps_entries(sends_);
   return workers_->rank_of(range.begins_at()) == here;
 }
 
 void divisions::go(const detail::division& range) {
-  sends_ = false;
+  no_fork_sends();
   const int rank = workers_->rank_of(range.begins_at());
   if (rank != travel_.here()) travel_.deal_to(rank);
 }

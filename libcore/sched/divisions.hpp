@@ -9,13 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
-#include <utility>
 
 #include "libcore/base/per_rank.hpp"
 #include "libcore/deque/deque.hpp"
 #include "libcore/sched/learned_shares.hpp"
 #include "libcore/sched/numbering.hpp"
 #include "libcore/sched/parts.hpp"
+#include "libcore/sched/presence.hpp"
 #include "libcore/sched/thief.hpp"
 #include "libcore/sched/travel.hpp"
 #include "tobi/detail/division.hpp"
@@ -25,7 +25,8 @@ namespace tobi::sched {
 
 class divisions {
  public:
-  divisions(travel& journeys, thief& of_others) noexcept : travel_(journeys), thief_(of_others) {}
+  divisions(travel& journeys, thief& of_others, presence& of_here) noexcept
+      : travel_(journeys), thief_(of_others), presence_(of_here) {}
   /// COUNTS: of this worker.
   void start(const worker_parts& parts, bool divides, const numbering& workers, const deque::deque& work,
              const statistics& counts);
@@ -36,9 +37,9 @@ class divisions {
   /// Another task does, or goes on: nothing is known of it.
   void none() noexcept { detail::tobi_divides = 0; }
 
-  /// A fork is on its slow path. Returns whether it is one of those that sends() told of: nothing is to be shown to
-  /// thieves there.
-  bool is_sent() noexcept { return std::exchange(sends_, false); }
+  /// A fork is on its slow path. Returns whether it is one of those that sends() told of: neither this worker nor its
+  /// attendant shows an entry of the deque until the child has left, which it does at once.
+  bool is_sent() noexcept;
 
   // --- called from tasks: see tobi/detail/division.hpp -----------------------------------------------------
   [[nodiscard]] detail::division current() const noexcept {
@@ -63,15 +64,18 @@ class divisions {
     std::size_t operator()(const name& of) const noexcept;
   };
 
+  void no_fork_sends() noexcept;
+
   travel& travel_;
   thief& thief_;
+  presence& presence_;
   const base::per_rank<int>* nodes_ = nullptr;
   const numbering* workers_ = nullptr;
   const deque::deque* deque_ = nullptr;
   const statistics* counts_ = nullptr;
   bool divides_ = false;
   bool may_stay_ = false;  // what has forked
-  bool sends_ = false;     // the next fork, or the one that is under way
+  bool sends_ = false;     // the next fork's child leaves
   detail::division current_;
   std::unordered_map<name, learned_shares, hash> loops_;
 };

@@ -20,11 +20,12 @@ namespace tobi::sched {
 class learned_shares {
  public:
   /// An execution by WORKERS, a number of them or a part of one, has shown SEEN. Some of its loads are above 0. Where
-  /// tasks moved, they say no more than about how much all of it was.
+  /// tasks moved, they say no more than about how much all of it was. How much that is the last one says, since a loop
+  /// that was small may be large now.
   void took(const detail::loop_seen& seen, double workers) noexcept {
     const detail::loop_loads& loads = seen.loads;
     if (!seen.alone) {
-      total_ns_ = loads.total();  // a loop that was small may be large now
+      total_ns_ = loads.total();
       return;
     }
     last_[seen_++ % last_.size()] = loads;
@@ -34,7 +35,7 @@ class learned_shares {
       for (std::size_t i = 0; i < detail::loop_loads::shares; ++i) least.ns[i] = std::min(least.ns[i], last_[k].ns[i]);
     }
     if (!(least.total() > 0)) return;
-    total_ns_ = least.total();
+    total_ns_ = loads.total();
     if (kept < last_.size()) return;
     const auto parts =
         static_cast<std::size_t>(std::clamp(workers, 2.0, static_cast<double>(detail::loop_loads::shares)));
@@ -46,7 +47,7 @@ class learned_shares {
  private:
   // By LEAST a worker has LARGEST times its share.
   void judge(const detail::loop_loads& least, double largest) noexcept {
-    const double longest_ns = largest * total_ns_;
+    const double longest_ns = largest * least.total();
     if (moved_from_ns_ != 0 && longest_ns > worth_keeping * moved_from_ns_) {
       shares_ = before_;
       worth_moving_ += worth_moving_ - 1;

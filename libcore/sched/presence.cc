@@ -120,7 +120,7 @@ bool presence::attend() noexcept {
   ready_.show();
   // Where each continuation is evacuated at its fork there is nothing to show, and an entry that has just been pushed
   // is not for thieves.
-  if (asked_for_work() && !debug_migrate_) {
+  if (asked_for_work() && !debug_migrate_ && !keeps_entries_) {
     const std::uint64_t before = deque_->counts().published;
     deque_->serve(deque::server::attendant);
     // The one that has asked may sleep again. A worker that shows something at a fork calls nobody: it has short tasks.
@@ -129,7 +129,7 @@ bool presence::attend() noexcept {
   sights_.tell();
   // The other side is bring_to_attendant().
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return ready_.has_more() || has_arrivals();
+  return ready_.has_more() || has_arrivals() || keeps_entries_;
 }
 
 }  // namespace tobi::sched

@@ -63,6 +63,8 @@ class presence final : public attended {
     }
   }
 
+  /// The entries of the deque are shown to no thief, or are again.
+  void keeps_entries(bool now) noexcept { keeps_entries_ = now; }
   /// Suspended tasks that can go on.
   [[nodiscard]] deque::ready_contexts& ready() noexcept { return ready_; }
   /// Shows them to thieves. What does not fit is shown as thieves make room, which a task that computes does not see.
@@ -105,6 +107,7 @@ class presence final : public attended {
   bool offers_ = false;                   // what has arrived, to thieves
   std::unique_ptr<attendant> attendant_;  // null: there are no thieves, or none can be let in
   bool debug_migrate_ = false;
+  bool keeps_entries_ = false;
 };
 
 }  // namespace tobi::sched

@@ -131,7 +131,7 @@ class worker {
   idler idler_{objects_, fences_, thief_, still_, presence_.ready(), presence_.arrived(), sleepers_};
   sched::travel travel_{thread_, poller_, fences_, thief_};
   numbering workers_;
-  sched::divisions divisions_{travel_, thief_};
+  sched::divisions divisions_{travel_, thief_, presence_};
   services services_{.net = nullptr,
                      .work = nullptr,
                      .parts = parts_,

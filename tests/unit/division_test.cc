@@ -150,7 +150,7 @@ TEST(learned_shares, three_executions_that_say_the_same_change_the_division) {
   loop.took(in_halves(400, 100), 4);
   loop.took(in_halves(440, 110), 4);
   EXPECT_NEAR(left_of(loop), 0.5, 1e-4) << "two say nothing";
-  EXPECT_NEAR(loop.shares().total(), 500, 0.1);
+  EXPECT_NEAR(loop.shares().total(), 550, 0.1) << "the last one's";
   loop.took(in_halves(440, 110), 4);
   EXPECT_NEAR(left_of(loop), 0.8, 1e-4);
   // One that was disturbed changes nothing.
@@ -189,6 +189,18 @@ TEST(learned_shares, a_move_that_was_not_better_is_taken_back) {
   take_three(loop, in_halves(95, 5));
   take_three(loop, in_halves(300, 5));
   EXPECT_NEAR(left_of(loop), 0.95, 0.01) << "once it was found better it stays";
+}
+
+TEST(learned_shares, a_loop_that_was_small_and_is_large_now_is_known_to_be_large) {
+  for (const bool alone : {true, false}) {
+    learned_shares loop;
+    take_three(loop, in_halves(10, 10));
+    EXPECT_NEAR(loop.shares().total(), 20, 0.1);
+    loop.took(in_halves(5000, 5000, alone), 2);
+    EXPECT_NEAR(loop.shares().total(), 10000, 10);
+    loop.took(in_halves(10, 10, alone), 2);
+    EXPECT_NEAR(loop.shares().total(), 20, 0.1);
+  }
 }
 
 TEST(learned_shares, an_execution_with_steals_says_how_much_it_was_alone) {

@@ -57,7 +57,7 @@ const std::vector<section_of_rows>& plan_of_sheet() {
        {"get"}},
       {"Bandwidth",
        "Many operations at once, until all are complete; times are of one of them. This is the most that the fabric "
-       "moves.",
+       "moves from memory to memory. Within a machine single ones of a few KiB may be faster: they stay in a cache.",
        shows::bandwidth,
        {"bw-get", "bw-put"}},
       {"Rate by window",

@@ -116,11 +116,11 @@ struct dealt {
   typename Shares::seen seen;
 };
 
-/// CALL() with RANGE, which it divides on, or which is of this worker. INSIDE: of a part of another loop.
+/// CALL() with RANGE, which it divides on where that is of several workers. Thieves of the range come first. INSIDE: of
+/// a part of another loop.
 template <class Call>
 auto with_share(const detail::division& range, nested inside, const Call& call) {
   const within_division own(range);
-  if (range.spans()) return call();
   const bool was = detail::tobi_division_begins(&range) != 0;
   auto result = call();
   part_ends(is_nested(inside, was));

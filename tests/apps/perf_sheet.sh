@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # lane: sleeps, 40 s
-# tobi-perf all: the cost sheet of each transport, as text, as lines for programs and as a page. No time is asserted.
+# tobi-perf all: the cost sheet of each transport, as text, as lines for programs and as a page. No time is asserted. In a soak
+# alone: it measures for long, and its arithmetic is the unit tests' (perf_meaning_test, perf_open_loop_test).
 . "$(dirname "$0")/fabrics.inc"
 perf=$BIN/tobi-perf
+if ! in_soak; then skip "the cost sheet is measured in a soak alone"; finish; fi
 few="-n 48 -w 5 --size 8,4K,64K"
 fewer="-n 12 -w 1 --size 8,4K --window 1,4"  # where each operation needs both processes, which may share their cores with others
 ours="get get-fresh put put-oneway put-notify amo-faa amo-cas chain wake rate bw-get bw-put get@10% get@50% get@90% amo-faa-incast rate-incast bw-get-all bw-put-all get-idle put-idle amo-faa-idle create register_memory connect attach register"

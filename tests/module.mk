@@ -93,8 +93,21 @@ perf_test_programs := $(OUT)/tests/perf/checkout $(OUT)/tests/perf/std_sort $(OU
 $(perf_test_programs): $(OUT)/tests/perf/%: $(OUT)/obj/tests/perf/%.o $(LIB) FORCE
 	$(call link)
 
+# Loops of tests/perf/loops/compare, which have nothing of this project in them: a library each.
+loop_libraries := memory $(if $(HAVE_ofi),ofi) $(if $(HAVE_verbs),verbs) $(if $(HAVE_ompi),openmpi) $(if $(HAVE_mpich),mpich)
+loop_programs  := $(addprefix $(OUT)/tests/perf/loops/,$(loop_libraries))
+loop_libs_ofi     := -lfabric
+loop_libs_verbs   := -libverbs
+loop_libs_openmpi := $(mpi_flags_openmpi) $(mpi_libs_openmpi)
+loop_libs_mpich   := $(mpi_flags_mpich) $(mpi_libs_mpich)
+loop_compile = $(CXX) $(CXXFLAGS) -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX -Wno-cast-function-type $< -o $@ $(loop_libs_$(@F))
+$(filter-out %/openmpi %/mpich,$(loop_programs)): $(OUT)/tests/perf/loops/%: tests/perf/loops/%.cc tests/perf/loops/loop.hpp FORCE
+	$(call made,CXX,$(loop_compile))
+$(filter %/openmpi %/mpich,$(loop_programs)): tests/perf/loops/mpi.cc tests/perf/loops/loop.hpp FORCE
+	$(call made,CXX,$(loop_compile))
+
 .PHONY: perf-tests plain-tests thread-tests list-tests softroce-shell
-perf-tests: $(perf_test_programs)
+perf-tests: $(perf_test_programs) $(loop_programs)
 plain-tests: $(plain_programs)
 thread-tests: $(thread_programs)
 list-tests:

@@ -59,6 +59,14 @@ done
 run "$perf" get -s 8,4K,1M $few --raw --json
 all "several sizes, each beside the raw loop" '[ $status -eq 0 ]' silent 'ops 6' \
   '( for s in 8 4096 1048576; do has_line get $s false && has_line get $s true || exit 1; done )'
+run "$perf" put $few --raw=best --json
+all "--raw=best: the transport, its calls, and the best ones" '[ $status -eq 0 ]' silent 'ops 6' \
+  '[ "$(jq -r "select(.op) | [.op, .raw, .best] | map(tostring) | join(\" \")" "$out" | sort | uniq -c | tr -s " \n" ";")" = ";1;put;false;null;1;put;true;null;1;put;true;true;1;put-oneway;false;null;1;put-oneway;true;null;1;put-oneway;true;true;" ]'
+run "$perf" put $few --raw=best --samples "$folder/three.csv"
+all "as a table, with what each of the three was" '[ $status -eq 0 ]' '[ "$(count_lines "^put .* raw ")" -eq 1 ]' '[ "$(count_lines "^put .* best ")" -eq 1 ]' 'says "^# shm best: the same"' \
+  '[ "$(cut -d, -f4 "$folder/three.csv" | sort -u | tr "\n" " ")" = "best false raw true " ]'
+run "$perf" put $few --raw=same --json
+all "--raw is --raw=same" '[ $status -eq 0 ]' 'ops 4'
 run "$perf" put -n 7 -w 0 --json
 all "seven operations are seven" '[ $status -eq 0 ]' '[ "$(grep -c "\"iterations\":7," "$out")" -eq 2 ]'
 run "$perf" put -n 1 -w 0 --json
@@ -223,6 +231,7 @@ for op in steal barrier; do
 done
 for op in get put steal; do refuses "--bidirectional means nothing for $op" $op --bidirectional; done
 refuses "contradict" bw --bidirectional --responder-idle
+refuses "raw: better is not same or best" get --raw=better
 refuses "contradict" get --pairs 2 --raw
 refuses "not for mpi" get --pairs 2 --transport mpi
 refuses "--pairs means nothing for steal" steal --pairs 2

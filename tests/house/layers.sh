@@ -68,9 +68,9 @@ vendor() {  # HEADER-PATTERN FOLDER [FILES that measure the library by its own c
 }
 vendor 'hwloc' arch/topology.cc
 vendor 'jemalloc/' alloc/
-vendor 'infiniband/' transports/verbs/ tests/fault/failing_fabric
-vendor 'rdma/' transports/ 'tests/(fault/(stranger|failing_fabric)|emulators/fabric/|unit/strict_fabric_test)'
-vendor 'mpi.h' '(transports|bootstrap|tools/bench/fmm)/mpi/'
+vendor 'infiniband/' transports/verbs/ 'tests/(fault/failing_fabric|perf/loops/)'
+vendor 'rdma/' transports/ 'tests/(fault/(stranger|failing_fabric)|emulators/fabric/|perf/loops/|unit/strict_fabric_test)'
+vendor 'mpi.h' '(transports|bootstrap|tools/bench/fmm)/mpi/' tests/perf/loops/
 vendor 'pmix.h' bootstrap/pmix/
 vendor 'elfutils/' libcore/job/dwarf.cc
 

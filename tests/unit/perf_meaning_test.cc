@@ -56,11 +56,13 @@ TEST(window_for, is_the_first_that_is_good_enough) {
 }
 
 row measured(const std::string& op, std::uint64_t size, double ns) {
-  row r{op, "shm", size, false, 100, 1, summarize({ns}), {}, ""};
+  row r{op, "shm", size, calls::transport, 100, 1, summarize({ns}), {}, ""};
   r.median_within = interval{0.9 * ns, 1.1 * ns};
   return r;
 }
-row missing(const std::string& op, const std::string& why) { return {op, "shm", 8, false, 0, 1, {}, {}, why}; }
+row missing(const std::string& op, const std::string& why) {
+  return {op, "shm", 8, calls::transport, 0, 1, {}, {}, why};
+}
 finding of(const std::vector<row>& rows, const std::string& name) {
   for (const finding& f : findings_of(rows)) {
     if (f.name == name) return f;

@@ -248,6 +248,7 @@ struct given {
   std::string windows;
   std::string cpus;
   std::string loads;
+  std::string raw;
   int incast = 0;
   int all_to_all = 0;
 };
@@ -283,7 +284,10 @@ void add_options(CLI::App& app, arguments& a, given& g) {
       ->check(CLI::Range(2, 1024))
       ->excludes(to_one);
   app.add_flag("--bidirectional", a.both_ways, "bw and rate: the target does the same to the initiator meanwhile");
-  app.add_flag("--raw", a.raw, "also the shortest loop of the library's own calls, in turn, and the ratio");
+  app.add_flag(
+      "--raw{same}", g.raw,
+      "also the library's own calls, in turn, and the ratio: same, those that the transport makes (default), or "
+      "best, the quickest ones too");
   app.add_flag("--json", a.json, "one JSON object per row, behind one that says where and how they were measured");
   app.add_flag("--histogram", a.histogram, "how many samples of a row took how long, behind it");
   app.add_option("--samples", a.samples, "write each sample to this file, as CSV");
@@ -308,7 +312,8 @@ std::string to_text(const arguments& a) {
                         a.cpus,
                         a.loads,
                         static_cast<int>(a.with),
-                        a.ranks}
+                        a.ranks,
+                        a.best}
       .dump();
 }
 void from_text(const std::string& text, arguments& a) {
@@ -328,6 +333,7 @@ void from_text(const std::string& text, arguments& a) {
   a.loads = j[12].get<std::vector<std::string>>();
   a.with = static_cast<crowd>(j[13].get<int>());
   a.ranks = j[14];
+  a.best = j[15];
 }
 
 void refuse(const std::string& why) { tobi_tools::refuse("tobi-perf", why); }
@@ -367,6 +373,9 @@ arguments parse(int argc, char** argv) {
   given_empty("--window", g.windows);
   given_empty("--cpus", g.cpus);
   given_empty("--load", g.loads);
+  if (!g.raw.empty() && g.raw != "same" && g.raw != "best") refuse("--raw: " + g.raw + " is not same or best");
+  a.raw = !g.raw.empty();
+  a.best = g.raw == "best";
   if (!g.loads.empty()) a.loads = parts("--load", g.loads);
   if (!g.windows.empty()) a.windows = take_numbers("--window", g.windows, 1, largest_window);
   if (!g.cpus.empty()) {

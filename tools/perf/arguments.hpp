@@ -28,7 +28,8 @@ struct arguments {
   int ranks = 0;  // of the crowd that work
   bool responder_idle = false;
   bool both_ways = false;  // bw and rate: rank 1 does the same meanwhile
-  bool raw = false;
+  bool raw = false;        // measure the library's own calls too
+  bool best = false;       // and the quickest of them
   bool json = false;
   std::string provenance;  // the first line of --json
   std::string plot;        // the file, or ""

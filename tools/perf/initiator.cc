@@ -239,10 +239,11 @@ void initiator::show_samples(std::size_t l, const row& r) const {
   }
   if (a_.samples.empty()) return;
   std::ofstream out(a_.samples, std::ios::app);
+  const char* const of_library = r.by == calls::best ? "best" : r.by == calls::raw ? "true" : "false";
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (const double ns : all[i].samples) {
-      out << fmt::format("{},{},{},{},{},{},{:.2f}\n", r.op, r.transport, *r.size, r.raw, r.operations_per_sample, i,
-                         ns);
+      out << fmt::format("{},{},{},{},{},{},{:.2f}\n", r.op, r.transport, *r.size, of_library, r.operations_per_sample,
+                         i, ns);
     }
   }
   if (!out.flush()) base::fatal("--samples: " + a_.samples + " cannot be written; is the file system full?");

@@ -168,12 +168,13 @@ inline void write_lines(std::byte* at, std::uint64_t bytes, std::uint64_t number
 /// A lane of a library that connects two endpoints: on both ranks or on none. Each opens its side and reaches what the
 /// other says of itself; no request may arrive before the other side takes some. Collective.
 template <class Lane>
-std::unique_ptr<lane> connected(const scene& s, const std::string& library, std::string& why_not) {
-  auto made = std::make_unique<Lane>(s);
+std::unique_ptr<lane> connected(const scene& s, calls by, const std::string& library, std::string& why_not) {
+  auto made = std::make_unique<Lane>(s, by);
   why_not = made->open();
-  const auto theirs = s.exchange("raw " + library, made->self());
+  const std::string key = std::string(name_of(by)) + " " + library;
+  const auto theirs = s.exchange(key, made->self());
   if (why_not.empty()) why_not = theirs.ok == 0 ? "the other rank could not open " + library : made->reach(theirs);
-  const std::uint32_t ready = s.exchange("raw " + library + " ready", static_cast<std::uint32_t>(why_not.empty()));
+  const std::uint32_t ready = s.exchange(key + " ready", static_cast<std::uint32_t>(why_not.empty()));
   if (why_not.empty() && ready == 0) why_not = "the other rank could not connect";
   return why_not.empty() ? std::move(made) : nullptr;
 }
@@ -182,10 +183,10 @@ std::unique_ptr<lane> connected(const scene& s, const std::string& library, std:
 std::unique_ptr<lane> transport_lane(const scene& s, tobi::transports::transport& fabric);
 
 /// A raw loop: the calls of the library that a transport drives. Defined once, as an object, in raw_lane.cc of the
-/// transport's folder. MAKE returns null, with the reason in WHY_NOT, where the loop does not work here: on both ranks
-/// or on none. Collective.
+/// transport's folder. MAKE, which gets calls::raw or calls::best, returns null, with the reason in WHY_NOT, where the
+/// loop does not work here: on both ranks or on none. Collective.
 struct raw_loop {
-  using make_function = std::unique_ptr<lane> (*)(const scene& s, std::string& why_not);
+  using make_function = std::unique_ptr<lane> (*)(const scene& s, calls by, std::string& why_not);
   raw_loop(std::string_view of, make_function with) noexcept;
   raw_loop(const raw_loop&) = delete;
   raw_loop& operator=(const raw_loop&) = delete;
@@ -195,6 +196,6 @@ struct raw_loop {
   const raw_loop* older;
 };
 /// The raw loop of a transport, made. Null, with the reason in WHY_NOT, as above or where this build has none.
-std::unique_ptr<lane> raw_lane(std::string_view transport, const scene& s, std::string& why_not);
+std::unique_ptr<lane> raw_lane(std::string_view transport, const scene& s, calls by, std::string& why_not);
 
 }  // namespace tobi_perf

@@ -58,7 +58,7 @@ std::string command(const arguments& a, const std::string& transport, const std:
   if (a.with == crowd::incast) c += fmt::format(" --incast {}", a.ranks);
   if (a.with == crowd::all_to_all) c += fmt::format(" --all-to-all {}", a.ranks);
   if (a.both_ways) c += " --bidirectional";
-  if (a.raw) c += " --raw";
+  if (a.raw) c += a.best ? " --raw=best" : " --raw";
   if (a.sheet) c += " --sheet";
   if (a.windows != std::vector<std::uint64_t>{0}) c += fmt::format(" --window {}", fmt::join(a.windows, ","));
   if (!a.loads.empty()) c += fmt::format(" --load {}", fmt::join(a.loads, ","));
@@ -139,7 +139,7 @@ int gather_crowd(const arguments& a, const std::string& transport, gathered& int
         {i.op,
          transport,
          i.todo.bytes,
-         false,
+         calls::transport,
          0,
          1,
          {},
@@ -240,7 +240,7 @@ int print_launched_sheet(const arguments& a, int status) {
       emit({op,
             transport,
             {},
-            false,
+            calls::transport,
             0,
             1,
             {},

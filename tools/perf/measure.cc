@@ -130,6 +130,9 @@ void note_idle(const transports::capabilities& c, const work& w) {
                         passive ? "claims" : "does not claim", is_atomic(w.what) ? "atomics" : "puts and gets"));
 }
 
+// Lanes that the user wants, by `calls`.
+std::size_t ways_of(const arguments& a) noexcept { return a.best ? 3 : a.raw ? 2 : 1; }
+
 // False when a lane is stuck.
 bool run_rank0(const arguments& a, controller& others, const transports::transport& fabric,
                const std::vector<lane*>& lanes, const std::string& raw_why_not, pair* pairs, int other_cpu) {
@@ -140,7 +143,8 @@ bool run_rank0(const arguments& a, controller& others, const transports::transpo
     std::vector<std::string> unable;
     for (std::size_t l = 0; l < lanes.size(); ++l) {
       unable.push_back(why_unable(*lanes[l], fabric, i.todo));
-      rows.push_back({i.op, std::string(fabric.name()), i.todo.bytes, l > 0, 0, 1, {}, {}, unable.back()});
+      rows.push_back(
+          {i.op, std::string(fabric.name()), i.todo.bytes, static_cast<calls>(l), 0, 1, {}, {}, unable.back()});
     }
     if (a.responder_idle && !std::exchange(told, true)) note_idle(fabric.caps(), i.todo);
     first.measure(i, unable, rows);
@@ -148,8 +152,9 @@ bool run_rank0(const arguments& a, controller& others, const transports::transpo
       emit(first.sum(rows[l]));
       if (rows[l].ns) first.show_samples(l, rows[l]);
     }
-    if (a.raw && lanes.size() == 1)
-      emit({i.op, std::string(fabric.name()), i.todo.bytes, true, 0, 1, {}, {}, raw_why_not});
+    for (std::size_t l = lanes.size(); l < ways_of(a); ++l) {
+      emit({i.op, std::string(fabric.name()), i.todo.bytes, static_cast<calls>(l), 0, 1, {}, {}, raw_why_not});
+    }
   }
   return !first.is_stuck();
 }
@@ -270,7 +275,11 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
                 a.with};
   auto through = transport_lane(s, *fabric);
   std::string raw_why_not;
-  auto raw = a.raw && job.size() == 2 ? raw_lane(name, s, raw_why_not) : nullptr;
+  std::vector<std::unique_ptr<lane>> raw;
+  while (job.size() == 2 && raw_why_not.empty() && raw.size() + 1 < ways_of(a)) {
+    auto made = raw_lane(name, s, static_cast<calls>(raw.size() + 1), raw_why_not);
+    if (made != nullptr) raw.push_back(std::move(made));
+  }
   if (job.size() != 2) raw_why_not = "the library's own calls are measured between two processes, without a server";
   // Why rank 1 could not is for rank 0 to say.
   put_text(job, "raw why not", raw_why_not);
@@ -280,7 +289,7 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
     raw_why_not = "on rank 1 " + theirs;
   }
   std::vector<lane*> lanes{through.get()};
-  if (raw != nullptr) lanes.push_back(raw.get());
+  for (const auto& of_library : raw) lanes.push_back(of_library.get());
 
   const std::vector<row> registering = a.op == sheet_op ? time_registration(*fabric) : std::vector<row>{};
   bool alive = true;
@@ -293,7 +302,9 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
           "The kernel does not say how long a thread waits for a core (no /proc/thread-self/schedstat): rows that "
           "others disturb are not told.");
     }
-    if (raw != nullptr) emit_note(fmt::format("{} raw: {}", name, raw->describe()));
+    for (std::size_t l = 1; l < lanes.size(); ++l) {
+      emit_note(fmt::format("{} {}: {}", name, name_of(static_cast<calls>(l)), lanes[l]->describe()));
+    }
     if (a.op == sheet_op) {
       for (const row& r : once(*fabric, creating, through->set_up())) emit(r);
       for (const row& r : registering) emit(r);
@@ -315,7 +326,7 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
   job.finalize();
   if (!alive) {
     (void)through.release();
-    (void)raw.release();
+    for (auto& of_library : raw) (void)of_library.release();
     (void)fabric.release();
   }
   return 0;
@@ -373,7 +384,7 @@ int measure_operations(arguments a) {
   transports::context here{0, a.pairs > 1 ? 2 : size, nodes_of(settings, a), settings};
   const auto cannot_be_used = [&](const std::string& why) {
     for (const std::uint64_t bytes : a.op == sheet_op ? std::vector{a.sizes.front()} : a.sizes)
-      emit({a.op, a.transports.front(), bytes, false, 0, 1, {}, {}, "it cannot be used here: " + why});
+      emit({a.op, a.transports.front(), bytes, calls::transport, 0, 1, {}, {}, "it cannot be used here: " + why});
   };
   for (const auto& entry : transports::registry()) {
     if (launched || entry.name != a.transports.front()) continue;

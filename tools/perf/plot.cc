@@ -23,11 +23,14 @@ bool write_plot(const std::string& file, const std::string& title, const std::ve
   std::map<std::string, std::vector<tobi_plot::point>> found;
   for (const row& r : rows) {
     if (!r.ns || !r.size || r.ns->median <= 0) continue;
-    found[r.transport + (several ? " " + r.op : "") + (r.raw ? " raw" : "")].push_back(
-        {static_cast<double>(*r.size), r.ns->median / 1000});
+    found[r.transport + (several ? " " + r.op : "") +
+          (r.by == calls::transport ? "" : std::string(" ") + name_of(r.by))]
+        .push_back({static_cast<double>(*r.size), r.ns->median / 1000});
   }
   std::vector<tobi_plot::series> all;
-  for (const auto& [name, points] : found) all.push_back({name, points, nullptr, name.ends_with(" raw")});
+  for (const auto& [name, points] : found) {
+    all.push_back({name, points, nullptr, name.ends_with(" raw") || name.ends_with(" best")});
+  }
   const std::string body = tobi_plot::lines(field, title, {"bytes", 2, &bytes}, {"median latency in microseconds", 10},
                                             all, "nothing was measured");
   return tobi_plot::write_file(file, tobi_plot::document(field.width, field.height, body));

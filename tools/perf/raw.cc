@@ -15,9 +15,9 @@ raw_loop::raw_loop(std::string_view of, make_function with) noexcept : transport
   newest = this;
 }
 
-std::unique_ptr<lane> raw_lane(std::string_view transport, const scene& s, std::string& why_not) {
+std::unique_ptr<lane> raw_lane(std::string_view transport, const scene& s, calls by, std::string& why_not) {
   for (const raw_loop* loop = newest; loop != nullptr; loop = loop->older) {
-    if (loop->transport == transport) return loop->make(s, why_not);
+    if (loop->transport == transport) return loop->make(s, by, why_not);
   }
   why_not = "there is no raw loop for " + std::string(transport);
   for (const auto& entry : tobi::transports::registry()) {

@@ -111,15 +111,15 @@ void print_note(const arguments& a, const std::string& text) {
 void print_row(const arguments& a, const row& r) {
   if (a.json) {
     if (!r.note.empty()) {
-      fmt::print(stderr, "tobi-perf: {} on {}{} is not measured: {}.\n", r.op, r.transport, r.raw ? " raw" : "",
-                 r.note);
+      fmt::print(stderr, "tobi-perf: {} on {}{}{} is not measured: {}.\n", r.op, r.transport,
+                 r.by == calls::transport ? "" : " ", name_of(r.by), r.note);
     }
     fmt::print("{}\n", to_json(r).dump());
     std::fflush(stdout);
     return;
   }
   fmt::print("{:<17}{:<10}{:>6} {:>4}", r.op, r.transport, r.size ? tobi::base::format_size(*r.size) : "-",
-             r.raw ? "raw" : "");
+             name_of(r.by));
   if (r.ns) {
     const auto us = [](double ns) { return number(ns / 1000); };
     const auto known = [&](std::optional<double> ns) { return ns ? us(*ns) : std::string("-"); };
@@ -133,7 +133,7 @@ void print_row(const arguments& a, const row& r) {
     if (r.ratio) {
       fmt::print("{:>16.3f}", *r.ratio);
       if (r.ratio_within) fmt::print(" ({:.3f} to {:.3f})", (*r.ratio_within)[0], (*r.ratio_within)[1]);
-    } else if (r.raw) {
+    } else if (r.by != calls::transport) {
       fmt::print("{:>16}", "-");
     }
     fmt::print("\n");

@@ -70,7 +70,7 @@ int measure_steals(const arguments& a) {
   }
   if (rt.computing() < 2) {
     const std::string why = "the other of the two workers executes the atomics (TOBI_AMO_SERVER=worker): nobody steals";
-    if (rt.rank() == 0) emit({"steal", std::string(rt.transport_name()), {}, false, 0, 1, {}, {}, why});
+    if (rt.rank() == 0) emit({"steal", std::string(rt.transport_name()), {}, calls::transport, 0, 1, {}, {}, why});
     return 0;
   }
   const double limit_s = a.duration_s > 0 ? a.duration_s : 5;
@@ -96,7 +96,15 @@ int measure_steals(const arguments& a) {
     bytes += static_cast<double>(s.stolen_bytes);
   } while (rank0_says(steals < wanted && seconds_since(begin) < limit_s));
   if (rt.rank() != 0) return 0;
-  row r{"steal." + std::string(rt.deque_name()), std::string(rt.transport_name()), {}, false, steals, 1, {}, {}, ""};
+  row r{"steal." + std::string(rt.deque_name()),
+        std::string(rt.transport_name()),
+        {},
+        calls::transport,
+        steals,
+        1,
+        {},
+        {},
+        ""};
   if (samples.empty()) {
     r.note = fmt::format("nothing was stolen in {} s", limit_s);
   } else {
@@ -139,7 +147,15 @@ int measure_barrier(const arguments& a) {
   } while (e.duration_s > 0 && rank0_says(seconds_since(begin) < e.duration_s));
   if (rt.rank() != 0) return 0;
   emit_note(fmt::format("barrier on {}: {} worker{}", rt.transport_name(), rt.size(), rt.size() == 1 ? "" : "s"));
-  emit({"barrier", std::string(rt.transport_name()), {}, false, samples.size(), 1, summarize(samples), {}, ""});
+  emit({"barrier",
+        std::string(rt.transport_name()),
+        {},
+        calls::transport,
+        samples.size(),
+        1,
+        summarize(samples),
+        {},
+        ""});
   return 0;
 }
 

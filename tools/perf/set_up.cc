@@ -61,7 +61,7 @@ std::vector<row> once(const tobi::transports::transport& fabric, const set_up_pa
                       const std::vector<set_up_part>& parts) {
   std::vector<row> rows;
   const auto add = [&](const set_up_part& p) {
-    rows.push_back({p.name, std::string(fabric.name()), {}, false, 1, 1, summarize({p.ns}), {}, ""});
+    rows.push_back({p.name, std::string(fabric.name()), {}, calls::transport, 1, 1, summarize({p.ns}), {}, ""});
   };
   add(creating);
   for (const set_up_part& p : parts) add(p);
@@ -71,7 +71,7 @@ std::vector<row> once(const tobi::transports::transport& fabric, const set_up_pa
 std::vector<row> time_registration(tobi::transports::transport& fabric) {
   std::vector<row> rows;
   for (const std::uint64_t bytes : registered_sizes) {
-    row r{"register", std::string(fabric.name()), bytes, false, registrations, 1, {}, {}, ""};
+    row r{"register", std::string(fabric.name()), bytes, calls::transport, registrations, 1, {}, {}, ""};
     std::vector<double> samples;
     r.note = registered(fabric, file_memory(bytes), samples);
     if (r.note.empty()) {

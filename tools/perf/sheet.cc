@@ -130,7 +130,7 @@ sheet_section section_with(const section_of_rows& s, const std::vector<row>& row
 void add_first(std::vector<row>& rows) {
   const row* const get = row_of(rows, "get");
   if (get == nullptr || !get->first_ns) return;
-  row first{"first", get->transport, get->size, false, 1, 1, summarize({*get->first_ns}), {}, ""};
+  row first{"first", get->transport, get->size, calls::transport, 1, 1, summarize({*get->first_ns}), {}, ""};
   const auto register_rows = std::find_if(rows.begin(), rows.end(), [](const row& r) { return r.op == "register"; });
   rows.insert(register_rows, first);
 }

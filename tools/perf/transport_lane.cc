@@ -76,6 +76,11 @@ class through_transport final : public lane {
     if (got != status::ok) give_up(fabric_, "a flush", got);
     return true;
   }
+  // Between two looks at what the peer writes.
+  void look() noexcept {
+    fabric_.progress();
+    tobi::arch::pause();
+  }
   // The next one is the peer.
   void take_turns() noexcept {
     turn_ = turn_ + 1 == peers_.size() ? 0 : turn_ + 1;
@@ -277,7 +282,7 @@ bool through_transport::pings(std::uint64_t bytes, std::uint64_t count) noexcept
     if (!post({&one, 1})) return false;
     patience p(limit_ns_);
     while (last_byte(inbox, bytes) != ping_) {
-      fabric_.progress();
+      look();
       if (p.over()) return false;
     }
     if (!flush()) return false;  // the buffer is used again
@@ -290,7 +295,7 @@ void through_transport::answer_pings(std::uint64_t bytes, const stop_flag& stop)
   const std::byte* inbox = s_.at(s_.where.data);
   for (std::uint8_t ping = 1;; ping = after(ping)) {
     while (last_byte(inbox, bytes) != ping) {
-      fabric_.progress();
+      look();
       if (stop.load(std::memory_order_relaxed) != 0) return;
     }
     set_last_byte(static_cast<std::byte*>(one.local), bytes, ping);

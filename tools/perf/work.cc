@@ -20,7 +20,7 @@ json to_json(const row& r) {
   json all{{"op", r.op},
            {"transport", r.transport},
            {"size", r.size ? json(*r.size) : json()},
-           {"raw", r.raw},
+           {"raw", r.by != calls::transport},
            {"pairs", r.pairs},
            {"iterations", r.iterations},
            {"samples", r.ns ? r.ns->samples : 0},
@@ -46,6 +46,7 @@ json to_json(const row& r) {
            {"rounds_disturbed", r.disturbed},
            {"disturbance", r.disturbance.empty() ? json() : json(r.disturbance)},
            {"not_measured", r.ns ? json() : json(r.note)}};
+  if (r.by == calls::best) all["best"] = true;
   if (r.round_trips) all["round_trips"] = *r.round_trips;
   if (r.ranks != 0) all["ranks"] = r.ranks;
   if (r.scheduled_per_second) all["scheduled_per_second"] = *r.scheduled_per_second;
@@ -53,7 +54,7 @@ json to_json(const row& r) {
 }
 
 std::string to_line(const row& r) {
-  json line{{"op", r.op},        {"transport", r.transport},     {"raw", r.raw},
+  json line{{"op", r.op},        {"transport", r.transport},     {"by", static_cast<int>(r.by)},
             {"n", r.iterations}, {"k", r.operations_per_sample}, {"note", r.note}};
   if (r.size) line["size"] = *r.size;
   if (r.ratio) line["ratio"] = *r.ratio;
@@ -83,7 +84,7 @@ bool from_line(const std::string& line, row& r) {
   r = {};
   r.op = j["op"];
   r.transport = j["transport"];
-  r.raw = j["raw"];
+  r.by = static_cast<calls>(j["by"].get<int>());
   r.iterations = j["n"];
   r.operations_per_sample = j["k"];
   r.note = j["note"];

@@ -61,16 +61,27 @@ constexpr bool is_atomic(step s) noexcept {
 using tobi_tools::summarize;
 using tobi_tools::summary;  // of one operation, in nanoseconds
 
+/// Whose calls a row is made of.
+enum class calls : std::uint8_t {
+  transport,
+  raw,   // the library's own calls, those that the transport makes: what the transport adds
+  best,  // the quickest of the library's calls for the work: what the transport leaves on the table
+};
+/// The word of a table's column and of a plot.
+constexpr const char* name_of(calls by) noexcept {
+  return by == calls::transport ? "" : by == calls::raw ? "raw" : "best";
+}
+
 /// One line of the table, or why there is none.
 struct row {
   std::string op;
   std::string transport;
   std::optional<std::uint64_t> size;
-  bool raw = false;
+  calls by = calls::transport;
   std::uint64_t iterations = 0;
   std::uint64_t operations_per_sample = 1;
   std::optional<summary> ns;    // none: not measured, and `note` says why
-  std::optional<double> ratio;  // raw rows: the median of the transport divided by this one
+  std::optional<double> ratio;  // of the library's own calls: the median of the transport divided by this one
   std::string note;
   std::optional<double> round_trips = {};     // steals: mean of the dependent ones
   std::optional<double> first_ns = {};        // the first operation of the row

@@ -50,9 +50,25 @@ void read_results(const std::string& file, std::vector<line>& into) {
 }
 
 std::string key_of(const line& l) {
-  constexpr std::array kept{"for",         "app",  "peer",   "params",  "scheme", "op",
-                            "size",        "raw",  "pairs",  "workers", "nodes",  "transport",
-                            "provider",    "mask", "server", "sched",   "deque",  "local_collection",
+  constexpr std::array kept{"for",
+                            "app",
+                            "peer",
+                            "params",
+                            "scheme",
+                            "op",
+                            "size",
+                            "raw",
+                            "best",
+                            "pairs",
+                            "workers",
+                            "nodes",
+                            "transport",
+                            "provider",
+                            "mask",
+                            "server",
+                            "sched",
+                            "deque",
+                            "local_collection",
                             "cache_policy"};
   std::string key;
   if (!(l.contains("app") && l.contains("seconds")) && !l.contains("op")) return key;
@@ -102,7 +118,9 @@ std::string title_of(const line& l) {
   if (l.contains("op")) {
     return fmt::format("{} {}{}{}", text_of(l, "op"), text_of(l, "transport"),
                        text_of(l, "size").empty() ? "" : ", " + text_of(l, "size") + " bytes",
-                       text_of(l, "raw") == "true" ? ", the library's own calls" : "");
+                       text_of(l, "best") == "true"  ? ", the library's quickest calls"
+                       : text_of(l, "raw") == "true" ? ", the library's own calls"
+                                                     : "");
   }
   if (l.contains("kind")) return text_of(l, "kind") + " " + text_of(l, "name");
   std::string title = text_of(l, "app");

@@ -7,12 +7,12 @@ namespace tobi_perf {
 
 namespace {
 
-std::unique_ptr<lane> make(const scene& s, std::string& why_not) {
+std::unique_ptr<lane> make(const scene& s, calls by, std::string& why_not) {
   const auto plugin = tobi::base::load_mpi_plugin("tobi-perf-mpi", tobi::base::the_mpi_plugin(s.settings).library);
-  using maker = lane* (*)(const scene&);
+  using maker = lane* (*)(const scene&, calls);
   const auto in_plugin = reinterpret_cast<maker>(plugin.find("tobi_perf_raw_mpi"));
   why_not = plugin.error;
-  return std::unique_ptr<lane>(in_plugin == nullptr ? nullptr : in_plugin(s));
+  return std::unique_ptr<lane>(in_plugin == nullptr ? nullptr : in_plugin(s, by));
 }
 const raw_loop here("mpi", make);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MPI's own calls: a window over the region, locked for all, MPI_Get, MPI_Put and the atomics, each followed by
-// MPI_Win_flush. Compiled once for each MPI library, as a plugin (see libcore/base/mpi_plugin.hpp).
+// MPI_Win_flush. The best loop has a window of MPI_Win_allocate, whose memory the library chooses: ranks of one machine
+// may share it. Compiled once for each MPI library, as a plugin (see libcore/base/mpi_plugin.hpp).
 #include <mpi.h>
 
 #include <cstring>
@@ -13,9 +14,16 @@ namespace {
 
 class raw_mpi_lane final : public lane {
  public:
-  explicit raw_mpi_lane(const scene& s) : s_(s) {
+  raw_mpi_lane(const scene& s, calls by) : s_(s), allocates_(by == calls::best) {
     MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
-    MPI_Win_create(s.own.base, static_cast<MPI_Aint>(s.own.bytes), 1, MPI_INFO_NULL, comm_, &window_);
+    const auto bytes = static_cast<MPI_Aint>(s.where.total);
+    if (allocates_) {
+      MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, comm_, &memory_, &window_);
+      std::memset(memory_, 0, s.where.total);
+    } else {
+      memory_ = static_cast<std::byte*>(s.own.base);
+      MPI_Win_create(memory_, bytes, 1, MPI_INFO_NULL, comm_, &window_);
+    }
     MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
   }
   ~raw_mpi_lane() override {
@@ -29,7 +37,8 @@ class raw_mpi_lane final : public lane {
     int length = 0;
     MPI_Get_library_version(text, &length);
     std::string version(text, static_cast<std::size_t>(length));
-    return version.substr(0, version.find_first_of(",\n"));
+    return version.substr(0, version.find_first_of(",\n")) +
+           (allocates_ ? ", a window of MPI_Win_allocate" : ", a window of MPI_Win_create");
   }
   [[nodiscard]] std::string unable(const work& w) const override {
     if (w.what == step::notify || w.what == step::fresh || w.what == step::wake) return no_raw_loop;
@@ -38,21 +47,22 @@ class raw_mpi_lane final : public lane {
   }
   void start(const work& w) override {
     ping_ = 0;
-    set_last_byte(s_.at(s_.where.data), w.bytes, 0);
+    set_last_byte(at(layout::data), w.bytes, 0);
   }
   bool initiate(const work& w, std::uint64_t count) override;
   void respond(const work& w, const stop_flag& stop) override;
 
  private:
+  [[nodiscard]] std::byte* at(std::uint64_t offset) const noexcept { return memory_ + offset; }
   void flush() noexcept { MPI_Win_flush(s_.peer(), window_); }
   void get(std::uint64_t place, std::uint64_t bytes) noexcept {
     const int n = static_cast<int>(bytes);
-    MPI_Get(s_.at(s_.where.local + place), n, MPI_BYTE, s_.peer(), static_cast<MPI_Aint>(s_.where.data + place), n,
+    MPI_Get(at(s_.where.local + place), n, MPI_BYTE, s_.peer(), static_cast<MPI_Aint>(s_.where.data + place), n,
             MPI_BYTE, window_);
   }
   void put(std::uint64_t place, std::uint64_t bytes) noexcept {
     const int n = static_cast<int>(bytes);
-    MPI_Put(s_.at(s_.where.local + place), n, MPI_BYTE, s_.peer(), static_cast<MPI_Aint>(s_.where.data + place), n,
+    MPI_Put(at(s_.where.local + place), n, MPI_BYTE, s_.peer(), static_cast<MPI_Aint>(s_.where.data + place), n,
             MPI_BYTE, window_);
   }
   void poke() noexcept {
@@ -62,6 +72,8 @@ class raw_mpi_lane final : public lane {
   void window(const work& w, std::uint64_t count) noexcept;
 
   const scene& s_;
+  bool allocates_;
+  std::byte* memory_ = nullptr;  // of this rank
   MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Win window_ = MPI_WIN_NULL;
   std::uint64_t expected_ = 0;
@@ -85,7 +97,7 @@ void raw_mpi_lane::window(const work& w, std::uint64_t count) noexcept {
 
 bool raw_mpi_lane::initiate(const work& w, std::uint64_t count) {
   const auto word = static_cast<MPI_Aint>(layout::word);
-  std::uint64_t* const result = s_.word_at(layout::result);
+  std::uint64_t* const result = reinterpret_cast<std::uint64_t*>(at(layout::result));
   const std::uint64_t one = 1;
   if (is_window(w.what)) {
     window(w, count);
@@ -114,11 +126,11 @@ bool raw_mpi_lane::initiate(const work& w, std::uint64_t count) {
       }
       case step::ping_pong: {
         ping_ = after(ping_);
-        set_last_byte(s_.at(s_.where.local), w.bytes, ping_);
+        set_last_byte(at(s_.where.local), w.bytes, ping_);
         put(0, w.bytes);
         flush();
         patience p(s_.limit_ns);
-        while (last_byte(s_.at(layout::data), w.bytes) != ping_) {
+        while (last_byte(at(layout::data), w.bytes) != ping_) {
           poke();
           if (p.over()) return false;
         }
@@ -137,11 +149,11 @@ void raw_mpi_lane::respond(const work& w, const stop_flag& stop) {
     return;
   }
   for (std::uint8_t ping = 1;; ping = after(ping)) {
-    while (last_byte(s_.at(layout::data), w.bytes) != ping) {
+    while (last_byte(at(layout::data), w.bytes) != ping) {
       poke();
       if (stop.load(std::memory_order_relaxed) != 0) return;
     }
-    set_last_byte(s_.at(s_.where.local), w.bytes, ping);
+    set_last_byte(at(s_.where.local), w.bytes, ping);
     put(0, w.bytes);
     flush();
   }
@@ -150,6 +162,8 @@ void raw_mpi_lane::respond(const work& w, const stop_flag& stop) {
 }  // namespace
 
 // The transport has started MPI.
-extern "C" [[gnu::visibility("default")]] lane* tobi_perf_raw_mpi(const scene& s) { return new raw_mpi_lane(s); }
+extern "C" [[gnu::visibility("default")]] lane* tobi_perf_raw_mpi(const scene& s, calls by) {
+  return new raw_mpi_lane(s, by);
+}
 
 }  // namespace tobi_perf

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // libfabric's own calls: one FI_EP_RDM endpoint, fi_read, fi_write and fi_fetch_atomic, and a loop on fi_cq_read. The
-// provider is that of TOBI_OFI_PROVIDER, or the first that libfabric offers.
+// provider is that of TOBI_OFI_PROVIDER, or the first that libfabric offers. The best loops inject small puts that
+// nobody waits for one by one: of a window each 64th is waited for, behind which all before it are there where the
+// provider keeps writes in order.
 #include <fmt/format.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -26,6 +28,7 @@ namespace base = tobi::base;
 
 constexpr std::uint64_t window_max = 256;  // outstanding at most, within what the provider's queue takes
 constexpr std::size_t name_max = 256;
+constexpr std::uint64_t injected = 63;  // between two that are waited for
 
 // Closes what libfabric opened.
 template <class T>
@@ -58,7 +61,7 @@ struct card {
   std::uint64_t key = 0;
 };
 
-info_ptr find_provider(const std::string& provider, bool atomics) {
+info_ptr find_provider(const std::string& provider, bool atomics, bool ordered) {
   const info_ptr hints(fi_allocinfo());
   if (hints == nullptr) return nullptr;
   hints->caps = FI_RMA | (atomics ? FI_ATOMIC : 0);
@@ -67,6 +70,7 @@ info_ptr find_provider(const std::string& provider, bool atomics) {
   hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
   hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+  if (ordered) hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_WAW;
   if (!provider.empty()) hints->fabric_attr->prov_name = strdup(provider.c_str());
   fi_info* found = nullptr;
   if (fi_getinfo(FI_VERSION(1, 11), nullptr, nullptr, 0, hints.get(), &found) != 0) return nullptr;
@@ -75,7 +79,7 @@ info_ptr find_provider(const std::string& provider, bool atomics) {
 
 class raw_ofi_lane final : public lane {
  public:
-  explicit raw_ofi_lane(const scene& s) : s_(s) {}
+  raw_ofi_lane(const scene& s, calls by) : s_(s), injects_(by == calls::best) {}
 
   /// "" or what failed.
   std::string open();
@@ -83,8 +87,12 @@ class raw_ofi_lane final : public lane {
   std::string reach(const card& theirs);
 
   std::string describe() const override {
-    return fmt::format("libfabric {}.{}, provider {}", FI_MAJOR(fi_version()), FI_MINOR(fi_version()),
-                       info_->fabric_attr->prov_name);
+    const std::string library = fmt::format("libfabric {}.{}, provider {}", FI_MAJOR(fi_version()),
+                                            FI_MINOR(fi_version()), info_->fabric_attr->prov_name);
+    if (!injects_) return library;
+    return library + fmt::format(", fi_inject_write for up to {} bytes where nobody waits{}",
+                                 info_->tx_attr->inject_size,
+                                 keeps_order_ ? "" : ", but in no window: it keeps no order of writes");
   }
   std::string unable(const work& w) const override;
   void start(const work& w) override {
@@ -142,6 +150,18 @@ class raw_ofi_lane final : public lane {
     return fi_write(ep_.get(), s_.at(s_.where.local + place), bytes, descriptor_, peer_,
                     remote_ + s_.where.data + place, key_, context());
   }
+  // A put that nobody waits for: the provider has the bytes when it returns, and there is no completion.
+  bool inject(std::uint64_t place, std::uint64_t bytes) noexcept {
+    const bool posted = post([&] {
+      return fi_inject_write(ep_.get(), s_.at(s_.where.local + place), bytes, peer_, remote_ + s_.where.data + place,
+                             key_);
+    });
+    if (posted) --outstanding_;
+    return posted;
+  }
+  [[nodiscard]] bool can_inject(std::uint64_t bytes) const noexcept {
+    return injects_ && bytes <= info_->tx_attr->inject_size;
+  }
   // FI_CONTEXT and FI_CONTEXT2: each outstanding operation lends the provider a context.
   void* context() noexcept { return &contexts_[next_context_++ % contexts_.size()]; }
   bool adds(std::uint64_t count) noexcept;
@@ -149,8 +169,13 @@ class raw_ofi_lane final : public lane {
   bool window(const work& w, std::uint64_t count) noexcept;
   bool pings(std::uint64_t bytes, std::uint64_t count) noexcept;
   bool valid_atomic(bool compare) const noexcept;
+  bool post_ping(std::uint64_t bytes) noexcept {
+    return can_inject(bytes) ? inject(0, bytes) : post([&] { return write(0, bytes); });
+  }
 
   const scene& s_;
+  bool injects_;
+  bool keeps_order_ = false;  // of writes
   info_ptr info_;
   handle<fid_fabric> fabric_;
   handle<fid_domain> domain_;
@@ -176,9 +201,14 @@ class raw_ofi_lane final : public lane {
 std::string raw_ofi_lane::open() {
   const auto failed = [](const char* call, int code) { return std::string(call) + ": " + fi_strerror(-code); };
   const std::string& provider = s_.settings.of<tobi::transports::ofi::settings>().provider;
-  info_ = find_provider(provider, true);
-  atomics_ = info_ != nullptr;
-  if (info_ == nullptr) info_ = find_provider(provider, false);
+  for (const bool ordered : {injects_, false}) {
+    for (const bool atomics : {true, false}) {
+      if (info_ != nullptr) continue;
+      info_ = find_provider(provider, atomics, ordered);
+      atomics_ = atomics;
+      keeps_order_ = ordered;
+    }
+  }
   if (info_ == nullptr) {
     return provider.empty() ? "libfabric has no provider with FI_EP_RDM and FI_RMA"
                             : "libfabric has no provider " + provider + " with FI_EP_RDM and FI_RMA";
@@ -278,10 +308,16 @@ bool raw_ofi_lane::swaps(std::uint64_t count) noexcept {
 
 bool raw_ofi_lane::window(const work& w, std::uint64_t count) noexcept {
   const bool get = w.what == step::get_window;
+  const bool injects = !get && keeps_order_ && can_inject(w.bytes);
   const std::uint64_t places = layout::places(w.bytes);
   const std::uint64_t stride = layout::stride(w.bytes);
   std::uint64_t place = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
+    if (injects && i % (injected + 1) != injected && i + 1 != count) {
+      if (!inject(place * stride, w.bytes)) return false;
+      if (++place == places) place = 0;
+      continue;
+    }
     if (outstanding_ >= window_ && !wait_until(window_ - 1)) return false;
     if (!post([&] { return get ? read(place * stride, w.bytes) : write(place * stride, w.bytes); })) return false;
     if (++place == places) place = 0;
@@ -293,7 +329,7 @@ bool raw_ofi_lane::pings(std::uint64_t bytes, std::uint64_t count) noexcept {
   for (std::uint64_t i = 0; i < count; ++i) {
     ping_ = after(ping_);
     set_last_byte(s_.at(s_.where.local), bytes, ping_);
-    if (!post([&] { return write(0, bytes); })) return false;
+    if (!post_ping(bytes)) return false;
     patience p(s_.limit_ns);
     while (last_byte(s_.at(layout::data), bytes) != ping_) {
       outstanding_ -= reap();
@@ -343,14 +379,14 @@ void raw_ofi_lane::respond(const work& w, const stop_flag& stop) {
       if (stop.load(std::memory_order_relaxed) != 0) return;
     }
     set_last_byte(s_.at(s_.where.local), w.bytes, ping);
-    if (!post([&] { return write(0, w.bytes); }) || !wait_until(0)) {
+    if (!post_ping(w.bytes) || !wait_until(0)) {
       base::fatal("raw libfabric: a reply was not completed in time.");
     }
   }
 }
 
-const raw_loop here("ofi", [](const scene& s, std::string& why_not) {
-  return connected<raw_ofi_lane>(s, "libfabric", why_not);
+const raw_loop here("ofi", [](const scene& s, calls by, std::string& why_not) {
+  return connected<raw_ofi_lane>(s, by, "libfabric", why_not);
 });
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // libibverbs' own calls: one RC queue pair per rank, ibv_post_send and a loop on ibv_poll_cq. The device is that of
 // TOBI_VERBS_DEVICE (with commas: rank r takes entry r, from the beginning again), or the first with an active port.
+// The best loops post the requests of a window in lists, one doorbell each, and take the completions of pings in lots.
 #include <fmt/format.h>
 #include <infiniband/verbs.h>
 
@@ -52,7 +53,7 @@ struct card {
 
 class raw_verbs_lane final : public lane {
  public:
-  explicit raw_verbs_lane(const scene& s) : s_(s) {}
+  raw_verbs_lane(const scene& s, calls by) : s_(s), in_lots_(by == calls::best) {}
 
   /// "" or what failed.
   std::string open();
@@ -60,8 +61,9 @@ class raw_verbs_lane final : public lane {
   [[nodiscard]] card self() const { return mine_; }
 
   std::string describe() const override {
-    return fmt::format("libibverbs on {} port {}{}, one RC queue pair", ibv_get_device_name(context_->device), port_,
-                       gid_index_ < 0 ? "" : fmt::format(" GID {}", gid_index_));
+    return fmt::format("libibverbs on {} port {}{}, one RC queue pair{}", ibv_get_device_name(context_->device), port_,
+                       gid_index_ < 0 ? "" : fmt::format(" GID {}", gid_index_),
+                       in_lots_ ? fmt::format(", {} requests per doorbell", signal_every) : "");
   }
   std::string unable(const work& w) const override;
   void start(const work& w) override {
@@ -114,6 +116,15 @@ class raw_verbs_lane final : public lane {
     if (done.status != IBV_WC_SUCCESS) give_up(std::string("an operation failed: ") + ibv_wc_status_str(done.status));
     return true;
   }
+  // Returns whether there will be a completion: the reply tells of the others.
+  bool post_ping(ibv_send_wr& one) noexcept {
+    const bool signals = !in_lots_ || ++unsignalled_ == signal_every;
+    one.send_flags &= ~static_cast<unsigned>(IBV_SEND_SIGNALED);
+    if (signals) one.send_flags |= IBV_SEND_SIGNALED;
+    if (signals) unsignalled_ = 0;
+    post(one);
+    return signals;
+  }
   bool repeat(ibv_send_wr& one, std::uint64_t count) noexcept {
     for (std::uint64_t i = 0; i < count; ++i) {
       post(one);
@@ -127,6 +138,8 @@ class raw_verbs_lane final : public lane {
   [[nodiscard]] const auto& wish() const { return s_.settings.of<tobi::transports::verbs::settings>(); }
 
   const scene& s_;
+  bool in_lots_;
+  std::uint32_t unsignalled_ = 0;  // pings since the last one that was waited for
   context_ptr context_;
   domain_ptr domain_;
   cq_ptr cq_;
@@ -281,24 +294,31 @@ bool raw_verbs_lane::swaps(std::uint64_t count, std::uint64_t bytes) noexcept {
 }
 
 bool raw_verbs_lane::window(const work& w, std::uint64_t count) noexcept {
-  const bool get = w.what == step::get_window;
+  const ibv_wr_opcode opcode = w.what == step::get_window ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
   const std::uint64_t places = layout::places(w.bytes);
   const std::uint64_t stride = layout::stride(w.bytes);
+  std::array<ibv_sge, signal_every> sges;
+  std::array<ibv_send_wr, signal_every> lot;
   std::uint64_t signals = 0;  // of which no completion has been taken
   std::uint64_t place = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    ibv_sge sge;
-    ibv_send_wr wr = request(get ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, sge, s_.where.local + place * stride, w.bytes,
-                             layout::data + place * stride);
-    const bool last = i + 1 == count || (i + 1) % signal_every == 0;
-    if (!last) wr.send_flags &= ~static_cast<unsigned>(IBV_SEND_SIGNALED);
-    if (i % signal_every == 0 && (signals + 1) * signal_every > queue_depth) {
+  for (std::uint64_t i = 0; i < count;) {
+    // Pings without a completion may still have places in the queue.
+    if ((signals + 2) * signal_every > queue_depth) {
       if (!wait()) return false;
       --signals;
     }
-    post(wr);
-    if (last) ++signals;
-    if (++place == places) place = 0;
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(signal_every, count - i));
+    for (std::size_t k = 0; k < n; ++k) {
+      lot[k] = request(opcode, sges[k], s_.where.local + place * stride, w.bytes, layout::data + place * stride);
+      const bool is_last = k + 1 == n;
+      if (!is_last) lot[k].send_flags &= ~static_cast<unsigned>(IBV_SEND_SIGNALED);
+      if (!is_last && in_lots_) lot[k].next = &lot[k + 1];
+      if (!in_lots_) post(lot[k]);
+      if (++place == places) place = 0;
+    }
+    if (in_lots_) post(lot[0]);
+    i += n;
+    ++signals;
   }
   for (; signals > 0; --signals) {
     if (!wait()) return false;
@@ -312,12 +332,12 @@ bool raw_verbs_lane::pings(std::uint64_t bytes, std::uint64_t count) noexcept {
   for (std::uint64_t i = 0; i < count; ++i) {
     ping_ = after(ping_);
     set_last_byte(s_.at(s_.where.local), bytes, ping_);
-    post(wr);
+    const bool signals = post_ping(wr);
     patience p(s_.limit_ns);
     while (last_byte(s_.at(layout::data), bytes) != ping_) {
       if (p.over()) return false;
     }
-    if (!wait()) return false;
+    if (signals && !wait()) return false;
   }
   return true;
 }
@@ -368,13 +388,12 @@ void raw_verbs_lane::respond(const work& w, const stop_flag& stop) {
       if (stop.load(std::memory_order_relaxed) != 0) return;
     }
     set_last_byte(s_.at(s_.where.local), w.bytes, ping);
-    post(wr);
-    if (!wait()) give_up("a reply was not completed in time");
+    if (post_ping(wr) && !wait()) give_up("a reply was not completed in time");
   }
 }
 
-const raw_loop here("verbs", [](const scene& s, std::string& why_not) {
-  return connected<raw_verbs_lane>(s, "libibverbs", why_not);
+const raw_loop here("verbs", [](const scene& s, calls by, std::string& why_not) {
+  return connected<raw_verbs_lane>(s, by, "libibverbs", why_not);
 });
 
 }  // namespace

@@ -30,6 +30,7 @@ class block_table {
   /// The slot of BLOCK; 0 at first.
   [[nodiscard]] std::uint32_t& operator[](std::size_t block) noexcept { return slot_[block]; }
   [[nodiscard]] std::uint32_t operator[](std::size_t block) const noexcept { return slot_[block]; }
+  [[nodiscard]] const std::uint32_t* all() const noexcept { return slot_; }
   [[nodiscard]] std::size_t blocks() const noexcept { return bytes_ / sizeof(std::uint32_t); }
 
  private:

@@ -42,6 +42,7 @@
 #include "libcore/pgas/profile.hpp"
 #include "libcore/pgas/read_ahead.hpp"
 #include "libcore/pgas/view.hpp"
+#include "tobi/detail/global.hpp"
 
 namespace tobi::pgas {
 
@@ -175,6 +176,11 @@ class cache {
 
   [[nodiscard]] const held_checkouts& held() const noexcept { return held_; }
   [[nodiscard]] cache_counts& counts() noexcept { return counts_; }
+  /// What can be read without asking the cache.
+  [[nodiscard]] detail::plain_reads plain_reads() const noexcept {
+    static_assert(detail::plain_reads::plain == mapped_for_good);
+    return {base_, view_bytes_, table_.all(), shift_, 0};
+  }
 
   /// What of C1 to C5 can be seen between two calls, by a walk over all slots.
   [[nodiscard]] bool is_valid() const noexcept;

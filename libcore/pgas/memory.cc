@@ -13,6 +13,8 @@
 #include "libcore/net/location.hpp"
 #include "libcore/pgas/letters.hpp"
 
+constinit tobi::detail::plain_reads tobi::detail::tobi_plain_reads{};
+
 namespace tobi::pgas {
 
 namespace {
@@ -96,6 +98,7 @@ void memory::checkin_watched(std::uintptr_t at, std::size_t bytes, access how) {
 }
 
 global_statistics memory::counted(bool ever) noexcept {
+  count_plain_reads();
   const cache_counts& c = cache_.counts();
   global_statistics all{c.checkouts,     c.checkouts - c.slow, c.fetched_bytes, c.copied_bytes,
                         c.written_bytes, c.evictions,          c.remaps,        {}};
@@ -113,7 +116,13 @@ global_statistics memory::counted(bool ever) noexcept {
   return all;
 }
 
+// Each is a checkout that found what it wanted.
+void memory::count_plain_reads() noexcept {
+  cache_.counts().checkouts += std::exchange(detail::tobi_plain_reads.count, 0);
+}
+
 void memory::reset_counts() noexcept {
+  count_plain_reads();
   cache_counts& now = cache_.counts();
   for (std::uint64_t cache_counts::*each :
        {&cache_counts::checkouts, &cache_counts::slow, &cache_counts::fetched_bytes, &cache_counts::copied_bytes,

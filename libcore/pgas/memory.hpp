@@ -213,7 +213,12 @@ class memory final : public tasks::coherence {
   void choose_ways() noexcept {
     loads_are_plain_ = !updates_wait() && clock_ == nullptr && watch_ == nullptr;
     plain_ = loads_are_plain_ && parts_.caching.sites == nullptr;
+    const std::uint64_t loads = detail::tobi_plain_reads.count;
+    if (loads_are_plain_) detail::tobi_plain_reads = cache_.plain_reads();
+    if (!loads_are_plain_) detail::tobi_plain_reads.bytes = 0;
+    detail::tobi_plain_reads.count = loads;
   }
+  void count_plain_reads() noexcept;
   void send_updates();
   void send_updates_among(std::uintptr_t at, std::size_t bytes);
   [[nodiscard]] letter_parts posting() const;
@@ -258,6 +263,9 @@ class memory final : public tasks::coherence {
 /// The global memory of this process's job, or null.
 extern memory* the_memory;
 inline memory* current() noexcept { return the_memory; }
-inline void set_current(memory* now) noexcept { the_memory = now; }
+inline void set_current(memory* now) noexcept {
+  detail::tobi_plain_reads = {};
+  the_memory = now;
+}
 
 }  // namespace tobi::pgas

@@ -48,11 +48,30 @@ constexpr std::size_t scaled(std::size_t value, std::size_t to, std::size_t of) 
 
 inline constexpr std::uint32_t copy_get = 4, copy_put = 5;
 
+/// Global memory that this process can read as it stands, at any time: blocks of its node that stay mapped for as long
+/// as they are allocated, and are the memory itself. So a read of them is one access that needs nobody's consent.
+struct plain_reads {
+  std::uintptr_t base;
+  std::uint64_t bytes;          // of global memory behind BASE; 0: reads are not plain now
+  const std::uint32_t* blocks;  // by number: `plain`, or anything else
+  std::uint32_t shift;          // bytes of a block: 1 << SHIFT
+  std::uint64_t count;          // of these reads
+
+  static constexpr std::uint32_t plain = 1;
+
+  /// Whether SIZE bytes at AT are in one such block.
+  [[nodiscard]] bool has(const void* at, std::size_t size) const noexcept {
+    const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(at) - base;
+    return offset < bytes && ((offset ^ (offset + size - 1)) >> shift) == 0 && blocks[offset >> shift] == plain;
+  }
+};
+
 extern "C" {
 void tobi_checkout(const void* at, std::size_t bytes, std::uint32_t how);
 void tobi_checkout_nb(const void* at, std::size_t bytes, std::uint32_t how);
 void tobi_checkout_wait();
 void tobi_prefetch(const void* at, std::size_t bytes);
+extern plain_reads tobi_plain_reads;
 /// Whether these bytes can be read at once, as they stand.
 bool tobi_readable(const void* at, std::size_t bytes);
 void tobi_checkin(const void* at, std::size_t bytes, std::uint32_t how);
@@ -116,7 +135,15 @@ namespace global_calls {
 }
 inline void wait() { detail::tobi_checkout_wait(); }
 [[gnu::always_inline]] inline void prefetch(const void* at, std::size_t bytes) { detail::tobi_prefetch(at, bytes); }
-inline bool readable(const void* at, std::size_t bytes) { return detail::tobi_readable(at, bytes); }
+// In place: a walk over a tree is loads, and a call for each would be half of it.
+[[gnu::always_inline]] inline bool readable(const void* at, std::size_t bytes) {
+  detail::plain_reads& here = detail::tobi_plain_reads;
+  if (!here.has(at, bytes)) return detail::tobi_readable(at, bytes);
+  ++here.count;
+  // Others may have written it since the last one: as a call does, this makes the compiler read it anew.
+  asm volatile("" ::: "memory");
+  return true;
+}
 inline void checkin(const void* at, std::size_t bytes, std::uint32_t how) { detail::tobi_checkin(at, bytes, how); }
 [[gnu::always_inline]] inline void copy(const void* at, std::size_t bytes, void* local, std::uint32_t how, bool wait) {
   detail::tobi_global_copy(at, bytes, local, how, wait);

@@ -82,6 +82,12 @@ all "operations under a mask are not those without" '[ $status -eq 0 ]' silent '
 run "$report" --compare "$old" "$new"
 all "nor are they compared with these" '[ $status -eq 0 ]' silent 'row same' 'says "^get shm, 8 bytes; shm, without chain was not measured in "'
 
+# The library's own calls, and its quickest.
+both 1
+sed 's/"raw":false/"raw":true/; s/}$/,"best":true}/' "$old" | tee -a "$old" >>"$new"
+run "$report" "$new"
+all "the quickest calls are rows of their own" '[ $status -eq 0 ]' silent "says \"^get shm, 8 bytes, the library's quickest calls  *8 \"" 'says "^get shm, 8 bytes  *8 "'
+
 # Where the two were made: what differs is told, and a file that does not say it is not asked.
 both 1
 origin() { printf '{"kind":"run","command":"tobi-perf get --json","date":"2026-01-0%s","host":"%s","cpu":"x","cores_usable":2,"settings":%s}\n' "$@"; }

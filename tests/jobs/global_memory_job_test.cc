@@ -395,6 +395,74 @@ TEST(global_memory, an_array_is_waited_for_once_per_window) {
   }
 }
 
+// Those of memory that stays mapped are no calls, and are checkouts in the counts all the same.
+TEST(global_memory, loads_are_counted_and_find_what_was_written) {
+  everywhere([](tobi::runtime& rt) {
+    constexpr std::size_t n = 5000;
+    struct odd {  // which lies across the borders of blocks
+      long first, second, third;
+    };
+    const auto a = tobi::allocate_all<odd>(n);
+    const auto counter = tobi::allocate_all<long>(1);
+    tobi::run([=] {
+      tobi::for_each(a, [](odd& x, std::size_t i) { x = {static_cast<long>(i), 7, static_cast<long>(2 * i)}; });
+    });
+    rt.reset_stats();
+    const bool right = tobi::run([=] {
+      for (std::size_t i = 0; i < n; ++i) {
+        const odd x = tobi::load(&a[i]);
+        if (x.first != static_cast<long>(i) || x.second != 7 || x.third != static_cast<long>(2 * i)) return false;
+      }
+      return true;
+    });
+    if (!right) return 1;
+    if (const std::uint64_t counted = rt.stats().global.checkouts; rt.rank() == 0 && counted != n) return 2;
+    // Updates that wait for more of them are seen by the next load.
+    const long sum = tobi::run([=] {
+      tobi::store(&counter[0], 1L);
+      long all = tobi::load(&counter[0]);
+      for (long i = 0; i < 100; ++i) {
+        tobi::accumulate(counter.data(), &i, 1);
+        all += tobi::load(&counter[0]);
+      }
+      return all;
+    });
+    if (sum != 101 + 100 * 99 * 101 / 6) return 3;
+    // What was freed is not what was mapped there.
+    tobi::free_all(a);
+    const auto b = tobi::allocate_all<odd>(n);
+    const long zero = tobi::run([=] {
+      tobi::fill(b, odd{1, 2, 3});
+      long all = 0;
+      for (std::size_t i = 0; i < n; ++i) all += tobi::load(&b[i]).third;
+      return all;
+    });
+    tobi::free_all(b);
+    tobi::free_all(counter);
+    return zero == 3 * static_cast<long>(n) ? 0 : 4;
+  });
+}
+
+// Within a node a loop that waits for a word sees it change, as a call in each round would have it.
+TEST(global_memory, a_load_in_a_loop_is_made_each_time) {
+  const outcome o = in_job(2, {}, [](tobi::runtime&) {
+    const auto flag = tobi::allocate_all<int>(1);
+    tobi::run([=] {
+      tobi::store(&flag[0], 0);
+      tobi::parallel_invoke(
+          [=] {
+            while (tobi::load(&flag[0]) == 0) {
+            }
+          },
+          [=] { tobi::store(&flag[0], 1); });
+    });
+    tobi::free_all(flag);
+    return 0;
+  });
+  EXPECT_EQ(o.status, 0);
+  EXPECT_EQ(o.said, "");
+}
+
 // Writes of single bytes next to each other by different tasks: byte-exact dirty regions.
 TEST(global_memory, neighbouring_bytes_are_written_by_different_tasks) {
   everywhere([](tobi::runtime&) {

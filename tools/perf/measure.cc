@@ -276,9 +276,10 @@ int measure_in(tobi::bootstrap::bootstrap& job, const base::settings& settings, 
   auto through = transport_lane(s, *fabric);
   std::string raw_why_not;
   std::vector<std::unique_ptr<lane>> raw;
-  while (job.size() == 2 && raw_why_not.empty() && raw.size() + 1 < ways_of(a)) {
+  while (job.size() == 2 && raw.size() + 1 < ways_of(a)) {
     auto made = raw_lane(name, s, static_cast<calls>(raw.size() + 1), raw_why_not);
-    if (made != nullptr) raw.push_back(std::move(made));
+    if (made == nullptr) break;
+    raw.push_back(std::move(made));
   }
   if (job.size() != 2) raw_why_not = "the library's own calls are measured between two processes, without a server";
   // Why rank 1 could not is for rank 0 to say.

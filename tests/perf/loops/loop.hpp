@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the independent loops of tests/perf/loops have in common. They share nothing with tobi-perf, but for an instruction of the
-// processor: they are there to say whether it measures what it says. Two processes, each on a core of its own; rank 0 measures and prints
+// What the independent loops of tests/perf/loops have in common. They share nothing with tobi-perf, but for two
+// instructions of the processor: they are there to say whether it measures what it says. Two processes, each on a core
+// of its own; rank 0 measures and prints
 //   OPERATION BYTES MEDIAN-IN-MICROSECONDS
 #pragma once
 
@@ -17,6 +18,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
+
+#include "arch/cpu.hpp"
 
 namespace loops {
 
@@ -71,15 +74,27 @@ inline double median(std::vector<double> all) {
   return *middle;
 }
 
-/// Prints the median of ONE(), which takes a time that is DIRECTIONS times what is to be told. So many of them are
-/// between two looks at the clock that these are no part of it.
+/// Microseconds of a step of the processor's counter. In an emulated machine the system's clock takes microseconds, and
+/// the counter does not.
+inline double step_us() {
+  using clock = std::chrono::steady_clock;
+  const auto begin = clock::now();
+  const std::uint64_t first = tobi::arch::cycles();
+  while (clock::now() - begin < std::chrono::milliseconds(20)) {
+  }
+  const std::uint64_t steps = tobi::arch::cycles() - first;
+  return std::chrono::duration<double, std::micro>(clock::now() - begin).count() / static_cast<double>(steps);
+}
+
+/// Prints the median of ONE(), which takes a time that is DIRECTIONS times what is to be told. Short ones are measured
+/// in groups of two microseconds, of which a look at the counter is a hundredth.
 template <class One>
 void measure(const char* operation, std::size_t bytes, int directions, const One& one) {
-  using clock = std::chrono::steady_clock;
+  const double step = step_us();
   const auto of_some = [&](int n) {
-    const auto begin = clock::now();
+    const std::uint64_t begin = tobi::arch::cycles();
     for (int i = 0; i < n; ++i) one();
-    return std::chrono::duration<double, std::micro>(clock::now() - begin).count() / n;
+    return static_cast<double>(tobi::arch::cycles() - begin) * step / n;
   };
   double least = of_some(100);
   for (int i = 0; i < 5; ++i) least = std::min(least, of_some(100));

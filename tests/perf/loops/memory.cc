@@ -2,7 +2,6 @@
 // Memory that two processes share: a ping-pong of words, a shared counter, copies. See loop.hpp.
 #include <cstring>
 
-#include "arch/cpu.hpp"
 #include "tests/perf/loops/loop.hpp"
 
 namespace {

@@ -142,7 +142,7 @@ int main(int argc, char** argv) {
   queue_pair q;
   q.open(static_cast<std::uint8_t>(argc > 1 ? std::atoi(argv[1]) : 1), b, rank);
   if (rank == 1) {
-    while (b.steps[0] < 3) asm volatile("" ::: "memory");
+    while (b.steps[0] < 3) tobi::arch::pause();  // its core may have the device's work to do
     std::memset(q.memory + of_target, 0, 8);
     b.steps[1] = 4;
     for (std::uint64_t seen = 0; !b.over;) {

@@ -176,10 +176,10 @@ class cache {
 
   [[nodiscard]] const held_checkouts& held() const noexcept { return held_; }
   [[nodiscard]] cache_counts& counts() noexcept { return counts_; }
-  /// What can be read without asking the cache.
+  /// What can be read without asking the cache, while it is allowed: of no bytes yet.
   [[nodiscard]] detail::plain_reads plain_reads() const noexcept {
     static_assert(detail::plain_reads::plain == mapped_for_good);
-    return {base_, view_bytes_, table_.all(), shift_, 0};
+    return {base_, 0, table_.all(), shift_, 0};
   }
 
   /// What of C1 to C5 can be seen between two calls, by a walk over all slots.

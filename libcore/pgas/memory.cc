@@ -61,6 +61,7 @@ void memory::first_use() {
                                               static_cast<std::uint64_t>(at));
   }
   usual_bell_ = tobi_hot.doorbell;
+  detail::tobi_plain_reads = cache_.plain_reads();
   choose_ways();
 }
 

@@ -213,10 +213,9 @@ class memory final : public tasks::coherence {
   void choose_ways() noexcept {
     loads_are_plain_ = !updates_wait() && clock_ == nullptr && watch_ == nullptr;
     plain_ = loads_are_plain_ && parts_.caching.sites == nullptr;
-    const std::uint64_t loads = detail::tobi_plain_reads.count;
-    if (loads_are_plain_) detail::tobi_plain_reads = cache_.plain_reads();
-    if (!loads_are_plain_) detail::tobi_plain_reads.bytes = 0;
-    detail::tobi_plain_reads.count = loads;
+    // Release: of the attendant, behind the updates that it has sent home (tobi/detail/global.hpp).
+    std::atomic_ref(detail::tobi_plain_reads.bytes)
+        .store(loads_are_plain_ ? parts_.caching.addresses->bytes() : 0, std::memory_order_release);
   }
   void count_plain_reads() noexcept;
   void send_updates();

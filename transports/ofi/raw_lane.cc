@@ -206,7 +206,7 @@ std::string raw_ofi_lane::open() {
       if (info_ != nullptr) continue;
       info_ = find_provider(provider, atomics, ordered);
       atomics_ = atomics;
-      keeps_order_ = ordered;
+      keeps_order_ = ordered && info_ != nullptr && info_->ep_attr->max_order_waw_size >= info_->tx_attr->inject_size;
     }
   }
   if (info_ == nullptr) {

@@ -3,11 +3,13 @@
 
 #include <sys/mman.h>
 
-#include <atomic>
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "alloc/tsd.hpp"
 #include "libcore/base/log.hpp"
@@ -54,40 +56,69 @@ constexpr int no_thread_cache = 1 << 8;
 
 }  // namespace
 
+// Its parts lie one behind the other. jemalloc_turn lets one thread at a time come here.
 struct heap::range : extent_hooks_t {
-  std::byte* base = nullptr;
-  std::size_t bytes = 0;
-  std::atomic<std::size_t> used{0};
+  struct part {
+    std::byte* next;  // what it has not given yet
+    std::byte* end;
+  };
+  std::vector<part> parts;
+  grower grow;
+  bool has_refused = false;  // in this call of jemalloc
 
-  range(std::byte* at, std::size_t size) noexcept : extent_hooks_t{}, base(at), bytes(size) {
+  range(std::byte* base, std::size_t bytes, grower how) : extent_hooks_t{}, grow(std::move(how)) {
+    parts.push_back({base, base + bytes});
     alloc = &take;
     // jemalloc keeps what it has got: dalloc refuses, so that freed extents wait in the arena for the next use.
     dalloc = [](extent_hooks_t*, void*, std::size_t, bool, unsigned) { return true; };
     // Registered memory must stay what the device has pinned: a hole punched into it would leave the device writing to
     // pages that no process sees. So nothing is ever purged (null hooks refuse).
     split = [](extent_hooks_t*, void*, std::size_t, std::size_t, std::size_t, bool, unsigned) { return false; };
-    merge = [](extent_hooks_t*, void*, std::size_t, void*, std::size_t, bool, unsigned) { return false; };
+    // jemalloc 5.3 joins nothing that it was given by two calls. Older ones do.
+    merge = [](extent_hooks_t* hooks, void* first, std::size_t, void* second, std::size_t, bool, unsigned) {
+      return !static_cast<range*>(hooks)->are_of_one_part(first, second);
+    };
+  }
+
+  [[nodiscard]] bool are_of_one_part(const void* first, const void* second) const noexcept {
+    return std::none_of(parts.begin(), parts.end(), [&](const part& p) { return (first < p.end) != (second < p.end); });
+  }
+
+  static std::byte* take_from(part& p, std::size_t size, std::size_t alignment) noexcept {
+    const std::size_t skip = (alignment - reinterpret_cast<std::uintptr_t>(p.next) % alignment) % alignment;
+    const auto room = static_cast<std::size_t>(p.end - p.next);
+    if (skip > room || size > room - skip) return nullptr;
+    std::byte* const at = p.next + skip;
+    p.next = at + size;
+    return at;
   }
 
   static void* take(extent_hooks_t* hooks, void* wanted, std::size_t size, std::size_t alignment, bool* zero,
                     bool* commit, unsigned) {
     auto& self = *static_cast<range*>(hooks);
     if (wanted != nullptr) return nullptr;
-    std::size_t seen = self.used.load(std::memory_order_relaxed);
-    for (;;) {
-      const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(self.base) + seen;
-      const std::size_t skip = (alignment - at % alignment) % alignment;
-      if (skip + size > self.bytes - seen) return nullptr;
-      if (self.used.compare_exchange_weak(seen, seen + skip + size, std::memory_order_relaxed)) {
-        *zero = true;  // fresh pages of a memfd
-        *commit = true;
-        return self.base + seen + skip;
+    std::byte* at = nullptr;
+    for (part& p : self.parts) {
+      if (at = take_from(p, size, alignment); at != nullptr) break;
+    }
+    // jemalloc asks for more than it needs, each time for more than before. Refused, it asks for what it needs, and the
+    // rest of a part is used to its end. A second request is an earnest one.
+    if (at == nullptr && self.grow != nullptr && std::exchange(self.has_refused, true)) {
+      // What is added may begin anywhere.
+      if (const std::size_t more = self.grow(size + alignment); more != 0) {
+        self.parts.push_back({self.parts.back().end, self.parts.back().end + more});
+        at = take_from(self.parts.back(), size, alignment);
       }
     }
+    *zero = *commit = at != nullptr;  // fresh pages of a memfd
+    return at;
   }
 };
 
-heap::heap(std::byte* base, std::size_t bytes) : range_(std::make_unique<range>(base, bytes)) {
+heap::heap(std::byte* base, std::size_t bytes) : heap(base, bytes, nullptr) {}
+
+heap::heap(std::byte* base, std::size_t bytes, grower grow)
+    : range_(std::make_unique<range>(base, bytes, std::move(grow))) {
   extent_hooks_t* hooks = range_.get();
   std::size_t length = sizeof arena_;
   const jemalloc_turn now;
@@ -111,6 +142,7 @@ heap::~heap() {
 void* heap::allocate(std::size_t bytes, std::size_t alignment) noexcept {
   const int flags = flags_ | std::countr_zero(alignment);  // the low six bits
   const jemalloc_turn now;
+  range_->has_refused = false;
   if (bytes == 0) bytes = 1;
   if (void* const object = tobi_je_mallocx(bytes, flags); object != nullptr) return object;
   // What was freed of late waits in pieces, as it was freed, and jemalloc asks for more of the range rather than join

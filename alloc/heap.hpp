@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,9 +13,16 @@ namespace tobi::alloc {
 
 class heap {
  public:
+  /// Makes at least BYTES more of the range usable, behind what is. Returns how many; 0: none can be had now. Called
+  /// inside of allocate(), so it allocates nothing here.
+  using grower = std::function<std::size_t(std::size_t bytes)>;
+
   /// Serves from [BASE, BASE + BYTES), which the caller keeps mapped for the life of the heap. One heap at a time
   /// exists in a process.
   heap(std::byte* base, std::size_t bytes);
+  /// The same of a range that grows: BYTES are usable now, and GROW makes more so. No object lies in two of its parts,
+  /// since each may be registered by itself.
+  heap(std::byte* base, std::size_t bytes, grower grow);
   ~heap();
   heap(const heap&) = delete;
   heap& operator=(const heap&) = delete;
@@ -25,7 +33,7 @@ class heap {
   /// Gives back what allocate() returned. Any thread may.
   void deallocate(void* object) noexcept;
 
-  struct range;  // the part that the extent hooks work on
+  struct range;  // what the extent hooks work on
 
  private:
   std::unique_ptr<range> range_;

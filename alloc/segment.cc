@@ -59,7 +59,8 @@ std::uint64_t file_at(int fd) noexcept {
 }  // namespace
 
 segment::segment(const segment_layout& layout, const std::function<bool(bool mine)>& everyone_ok)
-    : layout_{whole_pages(layout.control_bytes), whole_pages(layout.heap_bytes), whole_pages(layout.stack_bytes)} {
+    : layout_{whole_pages(layout.control_bytes), whole_pages(layout.heap_bytes), whole_pages(layout.stack_bytes),
+              whole_pages(layout.heap_at_first)} {
   for (const bool large : {true, false}) {
     guard_bytes_ = large ? std::max(large_guard_bytes, layout_.heap_bytes) : small_guard_bytes;
     reserved_bytes_ =
@@ -129,11 +130,11 @@ segment& segment::operator=(segment&& other) noexcept {
 }
 
 base::shared_memory segment::heap_memory() const noexcept {
-  return {base_, layout_.control_bytes + layout_.heap_bytes, fd_, 0};
+  return {base_, layout_.control_bytes + layout_.heap_bytes, fd_, 0, layout_.heap_at_first};
 }
 
 base::shared_memory segment::stack_memory() const noexcept {
-  return {stack_, layout_.stack_bytes, fd_, layout_.control_bytes + layout_.heap_bytes};
+  return {stack_, layout_.stack_bytes, fd_, layout_.control_bytes + layout_.heap_bytes, 0};
 }
 
 bool segment::has_file() const noexcept { return fd_ >= 0 && file_at(fd_) == file_; }

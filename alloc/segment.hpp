@@ -22,6 +22,7 @@ struct segment_layout {
   std::size_t control_bytes = 0;
   std::size_t heap_bytes = 0;
   std::size_t stack_bytes = 0;
+  std::size_t heap_at_first = 0;  // of the heap region, control block included: registered at the start; 0: all of it
 };
 
 class segment {

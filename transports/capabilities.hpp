@@ -27,7 +27,8 @@ struct capabilities {
   bool ordered_gets = false;          // a get of a chain reads behind the gets before it; else perhaps before them
   bool has_wait_fd = false;           // wait_fd() returns a descriptor to sleep on
   bool peer_errors = false;           // a dead peer is reported as peer_lost
-  bool pins_memory = false;           // registered memory is locked: every page of it exists from then on
+  bool pins_memory = false;           // registered memory is locked: every page of it exists from then on, so memory
+                                      // that grows is registered in parts (memory::at_first)
   bool any_thread = true;        // calls may come from different threads of the process, one at a time; false: only
                                  // from the thread that has created it
   std::uint32_t inline_max = 0;  // puts up to this size release their buffer at once; 64 at least

@@ -91,7 +91,12 @@ class transport {
   /// needs_progress. Called once by every rank, after connect() and before any other operation; until then, and where
   /// nobody does, caps() says what the library says.
   virtual void measure([[maybe_unused]] meeting& with) {}
-  /// Makes MEMORY reachable. The caller owns it and keeps it until deregister_memory.
+  /// Makes MEMORY reachable. The caller owns it and keeps it until deregister_memory. May be called at any time, also
+  /// between operations.
+  ///
+  /// With caps().pins_memory the key reaches the first `at_first` bytes alone, and the others are not pinned; the caller
+  /// registers more parts of the same memory as they come into use, each under a key of its own. map() shows all of it
+  /// in any case. Without pins_memory the key reaches all of it.
   virtual status register_memory(const memory& local, region_key& key) = 0;
   virtual status deregister_memory(const region_key& key) = 0;
   /// Makes a peer's region usable here, for operations to that RANK alone.

@@ -40,7 +40,7 @@ class incoming_image {
   void frames(net::location where, const image& head);
 
  private:
-  [[nodiscard]] std::uint64_t guess(net::location where) const noexcept;
+  [[nodiscard]] std::uint64_t guess(net::location where);
 
   net::fabric* net_ = nullptr;
   image_room* room_ = nullptr;

@@ -44,7 +44,10 @@ constexpr row table[] = {
     {progress, "use devices that are alike, or TOBI_OFI_PROGRESS=manual"},
     {[](const alike& a) { return "chains of " + std::to_string(a.chain_max) + " operations"; },
      "use devices that are alike"},
-    {[](const alike& a) { return "a heap region of " + base::format_size(a.heap_bytes); },
+    {[](const alike& a) {
+       return "a heap region of " + base::format_size(a.heap_bytes) +
+              (a.heap_at_first != 0 ? " that grows from " + base::format_size(a.heap_at_first) : "");
+     },
      "set TOBI_HEAP_SIZE for rank 0 alone, or alike on all nodes"},
     {[](const alike& a) { return "a stack region of " + base::format_size(a.stack_bytes); },
      "set TOBI_STACK_SIZE for rank 0 alone, or alike on all nodes"},
@@ -67,6 +70,7 @@ alike of_this_rank(const transports::transport& fabric, const alloc::segment& me
   a.dialect = kept<48>(fabric.dialect());
   a.memory_at = reinterpret_cast<std::uint64_t>(memory.heap_memory().base);
   a.heap_bytes = memory.heap_memory().bytes;
+  a.heap_at_first = memory.heap_memory().at_first;
   a.stack_at = reinterpret_cast<std::uint64_t>(memory.stack_low());
   a.stack_bytes = memory.stack_memory().bytes;
   a.chain_max = caps.chain_max;

@@ -19,6 +19,7 @@ struct alike {
   std::array<char, 48> dialect{};
   std::uint64_t memory_at = 0;
   std::uint64_t heap_bytes = 0;
+  std::uint64_t heap_at_first = 0;
   std::uint64_t stack_at = 0;
   std::uint64_t stack_bytes = 0;
   std::uint32_t chain_max = 0;

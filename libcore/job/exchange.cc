@@ -165,7 +165,7 @@ void job::exchange() {
   if (s != status::ok) {
     const std::string why = transport_->why_not_registered();
     base::fatal("cannot register this worker's memory with " + std::string(transport_->name()) + ": " +
-                (why.empty() ? std::string(to_string(s)) : why) + ".");
+                (why.empty() ? std::string(to_string(s)) : why) + "; a lower TOBI_HEAP_SIZE, or fewer workers, need less.");
   }
   const alike found = of_this_rank(*transport_, segment_);
   const std::string address = transport_->address();
@@ -195,6 +195,7 @@ void job::exchange() {
   net_ = std::make_unique<net::fabric>(
       *transport_, rank(), size(), segment_.control(), segment_.heap_memory().bytes,
       [this](int r) { return card_from(bootstrap_->get(r, "card")).keys; }, workers_per_core_);
+  net_->heaps_grow(segment_.heap_memory().at_first, offsetof(control_block, heap_parts));
 }
 
 // In levels: the cores' own on a node, where they are known, and beyond them all other nodes. Servers choose nobody.

@@ -79,9 +79,9 @@ job::job(const options& chosen) : settings_(first_settings()) {
   take_core();
   transport_ = transports::create(agreed_transport(chosen_here, where), where);
   find_servers();
-  choose_sizes();
+  const std::size_t heap_at_first = choose_sizes();
   check_address_space(rank(), size(), sizeof(control_block) + settings_.heap_bytes);
-  make_memory();
+  make_memory(heap_at_first);
   exchange();
   together_ =
       std::make_unique<assembly>(*net_, control_->all, nodes_,
@@ -134,6 +134,7 @@ job::~job() {
   objects_.reset();
   incoming_.reset();
   heap_.reset();
+  growing_.reset();
   base::set_fatal_hook(nullptr);
   transports::look_at_naps(nullptr);
   bootstrap::unmark_job();
@@ -142,24 +143,50 @@ job::~job() {
 }
 
 // Where registering memory locks it, the defaults, which are address space elsewhere, would be a gigabyte of memory per
-// worker.
-void job::choose_sizes() {
-  constexpr std::size_t pinned_heap = 128u << 20;
+// worker. A heap that the user has chosen is there from the start: no task waits for it to be registered.
+std::size_t job::choose_sizes() {
+  constexpr std::size_t pinned_heap = 32u << 20;
   constexpr std::size_t pinned_stack = 8u << 20;
-  if (!transport_->caps().pins_memory || (settings_.heap_given && settings_.stack_given)) return;
-  if (!settings_.heap_given) settings_.heap_bytes = pinned_heap;
+  if (!transport_->caps().pins_memory) return 0;
   if (!settings_.stack_given) settings_.stack_bytes = pinned_stack;
-  base::log(base::log_level::info, std::string(transport_->name()) + " locks the memory that it registers: a heap of " +
-                                       base::format_size(settings_.heap_bytes) + " and a stack of " +
-                                       base::format_size(settings_.stack_bytes) +
-                                       " per worker (TOBI_HEAP_SIZE and TOBI_STACK_SIZE choose others).");
+  std::size_t at_first = 0;
+  if (!settings_.heap_given) {
+    at_first = std::max(pinned_heap, heap_unit());
+    while (settings_.heap_bytes > at_first &&
+           !too_much_address_space(size(), sizeof(control_block) + settings_.heap_bytes).empty()) {
+      settings_.heap_bytes /= 2;
+    }
+    if (at_first >= settings_.heap_bytes) at_first = 0;
+  }
+  base::log(base::log_level::info,
+            std::string(transport_->name()) + " locks the memory that it registers: a heap of " +
+                (at_first != 0 ? base::format_size(at_first) + ", which grows up to " : std::string()) +
+                base::format_size(settings_.heap_bytes) + ", and a stack of " +
+                base::format_size(settings_.stack_bytes) +
+                " per worker (TOBI_HEAP_SIZE and TOBI_STACK_SIZE choose others).");
+  return at_first;
 }
 
-void job::make_memory() {
+// Parts of the heap region begin where blocks of the cache do, and large pages.
+std::size_t job::heap_unit() const noexcept { return std::max<std::size_t>(2u << 20, settings_.block_bytes); }
+
+void job::make_heap() {
+  const transports::memory region = segment_.heap_memory();
+  if (region.at_first == 0) {
+    heap_ = std::make_unique<alloc::heap>(segment_.heap(), segment_.heap_bytes());
+    return;
+  }
+  growing_ = std::make_unique<net::growing_heap>(*transport_, region, control_->heap_parts, heap_unit());
+  heap_ = std::make_unique<alloc::heap>(segment_.heap(), region.at_first - segment_.control_bytes(),
+                                        [this](std::size_t bytes) { return growing_->grow(bytes); });
+}
+
+void job::make_memory(std::size_t heap_at_first) {
   const auto everyone_ok = [&](bool mine) { return all_say(mine ? answer::yes : answer::no); };
-  segment_ = alloc::segment({sizeof(control_block), settings_.heap_bytes, settings_.stack_bytes}, everyone_ok);
+  segment_ =
+      alloc::segment({sizeof(control_block), settings_.heap_bytes, settings_.stack_bytes, heap_at_first}, everyone_ok);
   control_ = new (segment_.control()) control_block{};
-  heap_ = std::make_unique<alloc::heap>(segment_.heap(), segment_.heap_bytes());
+  make_heap();
   objects_ = std::make_unique<alloc::remote_objects>(*heap_);
 
   // The deque's own part is private memory. The page behind it has no access: to nest too many forks faults there.

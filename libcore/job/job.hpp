@@ -29,6 +29,7 @@
 #include "libcore/job/late_code.hpp"
 #include "libcore/job/pause.hpp"
 #include "libcore/net/fabric.hpp"
+#include "libcore/net/growing_heap.hpp"
 #include "libcore/sched/victims.hpp"
 #include "libcore/sched/worker.hpp"
 #include "tobi/runtime.hpp"
@@ -54,6 +55,7 @@ struct control_block {
   pool::collection_places collections;
   alignas(64) std::uint64_t epoch_taken;  // of rank 0 (pause.hpp)
   gather_words gathered;
+  alignas(64) net::heap_parts heap_parts;
 };
 
 /// What a root left, in the heap of the worker where it ended; its bytes follow, and then what it had captured on rank
@@ -110,13 +112,16 @@ class job {
   [[nodiscard]] std::string choose_transport(const transports::context& where);
   [[nodiscard]] std::string agreed_transport(const std::string& chosen_here, const transports::context& where);
   void take_core();
-  void choose_sizes();
+  /// What of the heap region is registered at the start, where the heap grows; else 0.
+  [[nodiscard]] std::size_t choose_sizes();
   enum class answer : std::uint8_t { no, yes, refuses };
   bool all_say(answer mine, const std::string& reason = "");
   /// The first rank whose word is another than rank 0's; -1: all have the same. Collective.
   [[nodiscard]] std::array<int, 2> first_others(const std::array<std::uint64_t, 2>& mine);
   [[noreturn]] void refuse_what_differs(const alike& found, int other);
-  void make_memory();
+  void make_memory(std::size_t heap_at_first);
+  void make_heap();
+  [[nodiscard]] std::size_t heap_unit() const noexcept;
   void compare_code(const void* body);
   void exchange();
   void start_global();
@@ -167,6 +172,7 @@ class job {
   alloc::segment segment_;  // before the transport, which ends first: it has registered this memory
   std::unique_ptr<transports::transport> transport_;
   control_block* control_ = nullptr;
+  std::unique_ptr<net::growing_heap> growing_;  // null: the heap does not grow
   std::unique_ptr<alloc::heap> heap_;
   std::unique_ptr<alloc::remote_objects> objects_;
   std::unique_ptr<net::fabric> net_;

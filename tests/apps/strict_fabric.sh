@@ -3,7 +3,7 @@
 # lane: computes, 9 s
 # Over an emulated provider of libfabric that is strict about the rules of its manual (tests/emulators/fabric), with the documented
 # attributes of real ones: tobi-conform, and a tree on two nodes. A broken rule ends the process with a sentence. In a soak: every
-# profile, and more programs (a provider that pins memory has small heaps, so uts-mem's tree is small).
+# profile, and more programs.
 . "$(dirname "$0")/../harness.inc"
 if ! usable ofi; then
   skip "ofi over the strict provider: needs the packages libfabric-dev, at build time, and libfabric1"
@@ -33,6 +33,10 @@ all "atomics that are complete before they have stored end the job with a senten
 run FI_STRICT_FETCH_DELIVERY=0 FI_STRICT_FETCH_LATE=1 TOBI_AMO_SERVER=thread TOBI_TRANSPORT=ofi TOBI_NODES=2 \
   "$bench" uts --tree T1 --workers 4 --verify
 rule "and without the provider's atomics it is right (emulated)" right
+
+# A provider that needs memory to be there when it is registered, by its pages.
+run FI_STRICT_PROFILE=worst TOBI_LOG=info TOBI_TRANSPORT=ofi TOBI_NODES=2 "$bench" cilksort --n 10000000 --workers 2 --warmup 0 --verify
+all "heaps grow while tasks run (emulated, worst)" right 'complains "rank 1 .*the heap of this worker grows to 64M"'
 
 for profile in $profiles; do
   run FI_STRICT_PROFILE="$profile" TOBI_TRANSPORT=ofi TOBI_NODES=2 "$bench" uts --tree T1 --workers 4 --verify

@@ -73,6 +73,10 @@ runs=${RUNS:-20}
 done
 TOBI_DEQUE=the right 1 "" '"deque":"the".*"result":832040' fib --n 30
 
+# Registered memory is locked there, so heaps begin small.
+run TOBI_LOG=info TOBI_NODES=2 TOBI_TRANSPORT=utofu "$bench" cilksort --n 10000000 --workers 2 --warmup 0 --verify
+all "heaps grow while tasks run" '[ $status -eq 0 ]' 'says " yes$"' 'complains "rank 1 .*the heap of this worker grows to 64M"'
+
 # What cannot be is one sentence.
 refused() {  # WORDS NAME=VALUE...
   local words=$1

@@ -136,5 +136,14 @@ chmod a+rw /dev/infiniband/*
 run setpriv --reuid 65534 --regid 65534 --clear-groups bash -c "ulimit -l 8192; '$BIN/tobi-bench' fib --n 20 --workers 2"
 rule "too little memory may be locked: the limit, the need and the command" \
   [ "$? $(($(count 'limit of locked memory is 8M, and this worker needs [0-9]*[MK] .*ulimit -l unlimited')))" = "1 1" ]
+# A heap of which the user has said nothing begins with 32M, and grows where that may be locked.
+sort="$BIN/tobi-bench cilksort --n 8000000 --workers 2 --verify --warmup 0"
+# shellcheck disable=SC2086 # words
+(unset TOBI_HEAP_SIZE && TOBI_LOG=info run $sort)
+rule "a heap grows while tasks run: the sort is right, and each worker says so" \
+  [ "$(count ' yes$') $(count 'rank [01] .*the heap of this worker grows to 64M')" = "1 2" ]
+(unset TOBI_HEAP_SIZE && run setpriv --reuid 65534 --regid 65534 --clear-groups bash -c "ulimit -l 49152; $sort")
+rule "too little may be locked for that: the limit, the command, and what has no room" \
+  [ "$(count 'stays at 32M: verbs does not register [0-9]*M more .*the limit of locked memory is 48M.*ulimit -l unlimited') $(count 'out of global memory: ')" = "2 1" ]
 echo "# $((SECONDS - begin)) s inside"
 finish

@@ -52,6 +52,8 @@ TEST(alike, every_difference_names_the_rank_and_both_values) {
          "a fabric that moves by itself and whose targets must poll");
   expect([](alike& a) { a.chain_max = 16; }, "chains of 16 operations", "chains of 1 operations");
   expect([](alike& a) { a.heap_bytes = 1u << 29; }, "a heap region of 512M", "a heap region of 1G");
+  expect([](alike& a) { a.heap_at_first = 1u << 27; }, "a heap region of 1G that grows from 128M",
+         "a heap region of 1G");
   expect([](alike& a) { a.stack_bytes = 32u << 20; }, "a stack region of 32M", "a stack region of 64M");
   expect([](alike& a) { a.stack_at += 4096; }, "its heap at 0x200000000000 and its stack at 0x200100001000",
          "its heap at 0x200000000000 and its stack at 0x200100000000");

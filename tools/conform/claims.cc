@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -93,24 +94,50 @@ std::string any_memory_can_be_registered(stage& s) {
   return bad;
 }
 
-// What is locked exists; what is not locked exists when it is touched, and nobody has touched this.
+// Memory with a descriptor, which nobody has touched.
+class file_memory {
+ public:
+  explicit file_memory(std::size_t bytes) : bytes_(bytes), fd_(memfd_create("tobi-conform", MFD_CLOEXEC)) {
+    if (fd_ < 0 || ftruncate(fd_, static_cast<off_t>(bytes)) != 0) return;
+    void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+    if (at != MAP_FAILED) base_ = static_cast<std::byte*>(at);
+  }
+  ~file_memory() {
+    if (base_ != nullptr) munmap(base_, bytes_);
+    if (fd_ >= 0) close(fd_);
+  }
+  file_memory(const file_memory&) = delete;
+  file_memory& operator=(const file_memory&) = delete;
+
+  [[nodiscard]] bool is_there() const noexcept { return base_ != nullptr; }
+  [[nodiscard]] std::byte* base() const noexcept { return base_; }
+  [[nodiscard]] volatile std::uint64_t& word(std::size_t at) const noexcept {
+    return *reinterpret_cast<std::uint64_t*>(base_ + at);
+  }
+  [[nodiscard]] transports::memory from(std::size_t begin, std::size_t at_first = 0) const noexcept {
+    return {base_ + begin, bytes_ - begin, fd_, begin, at_first};
+  }
+
+ private:
+  std::size_t bytes_;
+  int fd_;
+  std::byte* base_ = nullptr;
+};
+
+// What is locked exists; what is not locked exists when it is touched.
 std::string registered_memory_exists_where_it_is_pinned(stage& s) {
   constexpr std::size_t pages = 64;
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const int fd = memfd_create("tobi-conform", MFD_CLOEXEC);
-  void* at = MAP_FAILED;
-  if (fd >= 0 && ftruncate(fd, static_cast<off_t>(pages * page)) == 0) {
-    at = mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  }
-  if (at == MAP_FAILED) return "skip: there is no memory";
+  const file_memory memory(pages * page);
+  if (!memory.is_there()) return "skip: there is no memory";
   transports::region_key key;
   std::string& bad = s.seen;
-  if (s.fabric.register_memory({at, pages * page, fd, 0}, key) != status::ok) {
+  if (s.fabric.register_memory(memory.from(0), key) != status::ok) {
     bad = "it is refused: " + s.fabric.why_not_registered();
   } else {
     unsigned char states[pages] = {};
     std::size_t there = 0;
-    if (mincore(at, pages * page, states) != 0) bad = "skip: mincore() says nothing";
+    if (mincore(memory.base(), pages * page, states) != 0) bad = "skip: mincore() says nothing";
     for (const unsigned char state : states) there += state & 1u;
     if (bad.empty() && s.fabric.caps().pins_memory && there != pages)
       bad = "pins_memory is claimed, and pages are not there";
@@ -118,8 +145,59 @@ std::string registered_memory_exists_where_it_is_pinned(stage& s) {
       bad = "all pages are there, and pins_memory is not claimed";
     if (s.fabric.deregister_memory(key) != status::ok) bad = "deregistering failed";
   }
-  munmap(at, pages * page);
-  close(fd);
+  return bad;
+}
+
+constexpr std::size_t half_bytes = 32u * 4096;
+constexpr std::size_t growing_bytes = 2 * half_bytes;
+
+// What rank s.next() has registered is FIRST, of which half is in use, and SECOND. Each rank writes its number at both
+// sides of the border.
+std::string parts_are_reached(stage& s, const transports::region_key& first, const transports::region_key& second) {
+  const std::uint64_t mine = static_cast<std::uint64_t>(s.rank()) + 1;
+  transports::region_id before = 0;
+  transports::region_id behind = 0;
+  if (s.fabric.attach(s.next(), first, before) != status::ok || s.fabric.attach(s.next(), second, behind) != status::ok)
+    return "a part cannot be attached";
+  if (s.done(s.next(), op::put(before, half_bytes - 8, &mine, 8)) != status::ok ||
+      s.done(s.next(), op::put(behind, 0, &mine, 8)) != status::ok)
+    return "a part cannot be used";
+  const op beyond = op::put(before, half_bytes + 8, &mine, 8);
+  if (s.fabric.caps().pins_memory) {
+    if (s.posted(s.next(), {&beyond, 1}) != status::invalid)
+      return "the first key reaches more than at_first, and pins_memory is claimed";
+  } else if (s.done(s.next(), beyond) != status::ok) {
+    return "the first key reaches no more than at_first, and pins_memory is not claimed";
+  }
+  const std::byte* there = s.fabric.map(before);
+  const auto* last = reinterpret_cast<const volatile std::uint64_t*>(there + growing_bytes - 8);
+  return there == nullptr || *last == static_cast<std::uint64_t>(s.next()) + 50 ? "" : "map() shows other memory";
+}
+
+// Memory of which a part is in use at first, and the rest as it comes, under a key of its own.
+std::string memory_that_grows_is_reached_part_by_part(stage& s) {
+  const file_memory memory(growing_bytes);
+  if (!memory.is_there()) return "skip: there is no memory";
+  std::array<transports::region_key, 2> keys;
+  const bool refused = s.fabric.register_memory(memory.from(0, half_bytes), keys[0]) != status::ok ||
+                       s.fabric.register_memory(memory.from(half_bytes), keys[1]) != status::ok;
+  memory.word(growing_bytes - 8) = static_cast<std::uint64_t>(s.rank()) + 50;
+  s.job.put("parts", std::as_bytes(std::span(keys)));
+  s.fence();
+  s.meet();
+  if (refused) return "it is refused: " + s.fabric.why_not_registered();
+  std::array<transports::region_key, 2> theirs;
+  std::memcpy(&theirs, s.job.get(s.next(), "parts").data(), sizeof theirs);
+  std::string& bad = s.seen;
+  bad = parts_are_reached(s, theirs[0], theirs[1]);
+  s.fence();
+  const auto from = static_cast<std::uint64_t>((s.rank() + s.size() - 1) % s.size()) + 1;
+  if (bad.empty() && (memory.word(half_bytes - 8) != from || memory.word(half_bytes) != from))
+    bad = "its words are not those that were put";
+  s.fence();
+  for (const transports::region_key& key : keys) {
+    if (s.fabric.deregister_memory(key) != status::ok) bad = "deregistering failed";
+  }
   return bad;
 }
 
@@ -182,6 +260,7 @@ constexpr rule rules[] = {
     {"needs-progress", what_was_posted_arrives},
     {"any-memory", any_memory_can_be_registered},
     {"pins", registered_memory_exists_where_it_is_pinned},
+    {"grows", memory_that_grows_is_reached_part_by_part},
     {"any-thread", another_thread_may_call},
     {"put-max", put_max_is_the_most},
     {"msg-max", msg_max_is_the_most},

@@ -19,7 +19,7 @@
 //   ordered_gets          chain-order-of-gets         chain-order-of-gets: (1)
 //   has_wait_fd           wait-fd-wakes: (4)          unclaimed-is-unsupported
 //   peer_errors           peer-death                  (1)
-//   pins_memory           pins                        pins
+//   pins_memory           pins, grows                 pins, grows
 //   any_thread            any-thread                  (5)
 //   inline_max            inline-put                  (1)
 //   chain_max             chain-order-..., chain-max  chain-max

@@ -30,7 +30,7 @@ const std::vector<row>& rows() {
        "address() returns the bytes that peers need to reach this rank, connect() takes those of all (setup.cc)"},
       {"register",
        nullptr,
-       {"register", "any-memory", "pins", "deregistered-key", "deregistered-region"},
+       {"register", "any-memory", "pins", "grows", "deregistered-key", "deregistered-region"},
        "register_memory() registers with the device and fills at most 64 bytes of the key (setup.cc)"},
       {"attach",
        nullptr,

@@ -5,6 +5,7 @@
 
 #include "libcore/base/text.hpp"
 #include "transports/decorators/decorator.hpp"
+#include "transports/decorators/pinning.hpp"
 #include "transports/decorators/settings.hpp"
 
 namespace tobi::transports::decorators {
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::string_view any_memory = "any_memory";
 constexpr std::string_view peer_errors = "peer_errors";
+constexpr std::string_view unpinned = "unpinned";
 constexpr std::uint32_t least_inline = 64;
 
 struct row {
@@ -59,6 +61,8 @@ constexpr row table[] = {
     {any_memory, [](capabilities& c) { c.registers_any_memory = false; }},
     // The thread that made the transport makes all calls.
     {"any_thread", [](capabilities& c) { c.any_thread = false; }},
+    // Heaps start small and grow.
+    {unpinned, [](capabilities& c) { c.pins_memory = true; }},
     // Puts of more than 64 bytes keep their buffers until they are complete.
     {"inline", [](capabilities& c) { c.inline_max = std::min(c.inline_max, least_inline); }},
 };
@@ -168,6 +172,7 @@ bool is_masked(const base::settings& in_force, std::string_view name) {
 std::unique_ptr<transport> masked(std::unique_ptr<transport> inner, const base::settings& in_force) {
   const std::string& list = in_force.of<settings>().mask;
   if (list.empty()) return inner;
+  if (is_masked(in_force, unpinned)) inner = pinning(std::move(inner));
   return std::make_unique<mask>(std::move(inner), list);
 }
 

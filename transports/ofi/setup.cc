@@ -285,28 +285,28 @@ fid_mr* ofi_transport::register_with_provider(void* from, std::size_t bytes, std
 status ofi_transport::register_memory(const memory& local, region_key& key) {
   if (local.base == nullptr || local.bytes == 0) return status::invalid;
   auto* const base = static_cast<std::byte*>(local.base);
+  const std::size_t bytes = caps_.pins_memory ? local.bytes_at_first() : local.bytes;
   // A part of a region shares its registration. libfabric's cache would answer with the region's own key, which rxm
   // forgets with the part: all later atomics on the region would fail.
   const auto around = std::find_if(own_.begin(), own_.end(), [&](const own_region& o) {
-    return base >= o.registered && base + local.bytes <= o.registered + o.registered_bytes;
+    return base >= o.registered && base + bytes <= o.registered + o.registered_bytes;
   });
-  own_region mine{
-      around == own_.end() ? nullptr : around->mr, base, local.bytes, base, local.bytes, ++registrations_, {}};
+  own_region mine{around == own_.end() ? nullptr : around->mr, base, bytes, base, bytes, ++registrations_, {}};
   int error = 0;
   if (around == own_.end()) {
-    mine.mr = handle<fid_mr>(register_with_provider(base, local.bytes, access_all, error));
+    mine.mr = handle<fid_mr>(register_with_provider(base, bytes, access_all, error));
   } else {
     mine.registered = around->registered;
     mine.registered_bytes = around->registered_bytes;
   }
   if (mine.mr == nullptr) {
-    why_not_registered_ = std::string(libfabric().strerror(-error)) +
-                          "; lower TOBI_HEAP_SIZE or raise the limit of locked memory (ulimit -l unlimited)";
+    why_not_registered_ =
+        std::string(libfabric().strerror(-error)) + "; raise the limit of locked memory (ulimit -l unlimited)";
     return status::invalid;
   }
   const auto start = mode(FI_MR_VIRT_ADDR) ? reinterpret_cast<std::uint64_t>(base)
                                            : static_cast<std::uint64_t>(base - mine.registered);
-  key = mine.key = sealed(key_content{start, fi_mr_key(mine.mr.get()), local.bytes, mine.number});
+  key = mine.key = sealed(key_content{start, fi_mr_key(mine.mr.get()), bytes, mine.number});
   own_.push_back(std::move(mine));
   return status::ok;
 }

@@ -244,13 +244,14 @@ status amo_transport::register_memory(const memory& local, region_key& key) {
   const status s = inner_->register_memory(local, key);
   if (s != status::ok) return s;
   must_keep_to(own_key_bytes_max, key, *inner_);
-  const int number = table_.add(static_cast<std::byte*>(local.base), local.bytes);
+  const std::size_t bytes = caps_.pins_memory ? local.bytes_at_first() : local.bytes;
+  const int number = table_.add(static_cast<std::byte*>(local.base), bytes);
   if (number < 0) {
     inner_->deregister_memory(key);
     return status::invalid;
   }
   if (directory_ != nullptr) directory_->publish(static_cast<std::size_t>(number), name);
-  const key_tail tail{local.bytes, static_cast<std::uint64_t>(number) + 1};
+  const key_tail tail{bytes, static_cast<std::uint64_t>(number) + 1};
   std::memcpy(key.bytes.data() + own_key_bytes_max, &tail, sizeof tail);
   own_.push_back({key, static_cast<std::uint32_t>(number)});
   return status::ok;

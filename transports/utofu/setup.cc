@@ -184,18 +184,19 @@ status utofu_transport::connect(std::span<const std::string> addresses) {
 status utofu_transport::register_memory(const memory& local, region_key& key) {
   if (local.base == nullptr || local.bytes == 0) return status::invalid;
   // A Tofu 1 reads whole granules: those at both ends lie in the same pages.
+  const std::size_t bytes = local.bytes_at_first();
   const auto begin = reinterpret_cast<std::uintptr_t>(local.base);
   const std::uintptr_t from = begin / granule_ * granule_;
-  const std::uintptr_t to = (begin + local.bytes + granule_ - 1) / granule_ * granule_;
+  const std::uintptr_t to = (begin + bytes + granule_ - 1) / granule_ * granule_;
   stadd at = 0;
   const int got = lib_.reg_mem(vcq_, reinterpret_cast<void*>(from), to - from, 0, &at);
   if (got != code::success) {
-    why_not_registered_ = words_of(got) + "; lower TOBI_HEAP_SIZE or TOBI_WORKERS";
+    why_not_registered_ = words_of(got);
     return status::invalid;
   }
-  const key_content c{at + (begin - from), local.bytes};
+  const key_content c{at + (begin - from), bytes};
   key = sealed(c);
-  own_.push_back({static_cast<std::byte*>(local.base), local.bytes, c.at, key});
+  own_.push_back({static_cast<std::byte*>(local.base), bytes, c.at, key});
   return status::ok;
 }
 

@@ -40,11 +40,11 @@ std::string registration_failed(std::size_t bytes, int error) {
   getrlimit(RLIMIT_MEMLOCK, &locked);
   std::string text = std::strerror(error);
   if (error != ENOMEM && error != EAGAIN && error != EPERM) return text;
-  if (locked.rlim_cur == RLIM_INFINITY) return text + "; lower TOBI_HEAP_SIZE or TOBI_WORKERS";
+  if (locked.rlim_cur == RLIM_INFINITY) return text;
   return text + ": the limit of locked memory is " + base::format_size(locked.rlim_cur) + ", and this worker needs " +
          base::format_size(bytes) +
          " and a little more; type \"ulimit -l unlimited\" before the program (or raise memlock in "
-         "/etc/security/limits.conf), or lower TOBI_HEAP_SIZE";
+         "/etc/security/limits.conf)";
 }
 
 std::string unusable(const context& where) { return open_best(where).error; }
@@ -320,13 +320,14 @@ void verbs_transport::close_qp(int rank, link& l) noexcept {
 
 status verbs_transport::register_memory(const memory& local, region_key& key) {
   if (local.base == nullptr || local.bytes == 0) return status::invalid;
-  owned<ibv_mr> mr(libibverbs().reg_mr(pd_.get(), local.base, local.bytes, access_all));
+  const std::size_t bytes = local.bytes_at_first();
+  owned<ibv_mr> mr(libibverbs().reg_mr(pd_.get(), local.base, bytes, access_all));
   if (mr == nullptr) {
-    why_not_registered_ = registration_failed(local.bytes, errno);
+    why_not_registered_ = registration_failed(bytes, errno);
     return status::invalid;
   }
-  key = sealed(key_content{reinterpret_cast<std::uint64_t>(local.base), local.bytes, mr->rkey});
-  own_.push_back({std::move(mr), static_cast<std::byte*>(local.base), local.bytes, key});
+  key = sealed(key_content{reinterpret_cast<std::uint64_t>(local.base), bytes, mr->rkey});
+  own_.push_back({std::move(mr), static_cast<std::byte*>(local.base), bytes, key});
   return status::ok;
 }
 

@@ -49,6 +49,29 @@ struct serves_one_thread final : wrong {
   std::thread::id own_;
 };
 
+// Of memory that grows only what is in use at first is registered, and mapped.
+struct cuts_at_first final : wrong {
+  using wrong::wrong;
+  status register_memory(const transports::memory& local, region_key& key) override {
+    transports::memory cut = local;
+    cut.bytes = local.bytes_at_first();
+    return inner().register_memory(cut, key);
+  }
+};
+
+// What is put into a part that came later lands in that of the start.
+struct knows_one_part final : wrong {
+  using wrong::wrong;
+  status register_memory(const transports::memory& local, region_key& key) override {
+    transports::memory whole = local;
+    if (local.fd_offset != 0) {
+      whole.base = static_cast<std::byte*>(local.base) - local.fd_offset;
+      whole.fd_offset = 0;
+    }
+    return inner().register_memory(whole, key);
+  }
+};
+
 constexpr plant plants[] = {
     {"waits-for-the-next-call", "shm", "needs-progress", "did not arrive while its initiator did nothing",
      planted<waits_for_the_next_call>},
@@ -56,6 +79,8 @@ constexpr plant plants[] = {
      planted<claims_otherwise<[](capabilities& c) { c.registers_any_memory = true; }>>},
     {"claims-pinned-memory", "shm", "pins", "pins_memory is claimed, and pages are not there",
      planted<claims_otherwise<[](capabilities& c) { c.pins_memory = true; }>>},
+    {"cuts-at-first", "shm", "grows", "the first key reaches no more than at_first", planted<cuts_at_first>},
+    {"knows-one-part", "shm", "grows", "its words are not those that were put", planted<knows_one_part>},
     {"serves-one-thread", "shm", "any-thread", "failed in another thread", planted<serves_one_thread>},
     {"takes-more-than-put-max", "shm", "put-max", "a put beyond put_max is not refused",
      planted<claims_otherwise<[](capabilities& c) { c.put_max = 1u << 20; }>>},

@@ -94,9 +94,9 @@ class transport {
   /// Makes MEMORY reachable. The caller owns it and keeps it until deregister_memory. May be called at any time, also
   /// between operations.
   ///
-  /// With caps().pins_memory the key reaches the first `at_first` bytes alone, and the others are not pinned; the caller
-  /// registers more parts of the same memory as they come into use, each under a key of its own. map() shows all of it
-  /// in any case. Without pins_memory the key reaches all of it.
+  /// With caps().pins_memory the key reaches the first `at_first` bytes alone, and the others are not pinned; the
+  /// caller registers more parts of the same memory as they come into use, each under a key of its own. map() shows all
+  /// of it in any case. Without pins_memory the key reaches all of it.
   virtual status register_memory(const memory& local, region_key& key) = 0;
   virtual status deregister_memory(const region_key& key) = 0;
   /// Makes a peer's region usable here, for operations to that RANK alone.

@@ -17,7 +17,7 @@ void incoming_image::start(net::fabric& net, image_room& room) noexcept {
 
 // The guess may reach beyond the object, but not beyond the region, nor the part of it that is registered by itself.
 std::uint64_t incoming_image::guess(net::location where) {
-  return std::min<std::uint64_t>(sizeof room_->bytes, net_->readable(where));
+  return std::min<std::uint64_t>(sizeof room_->bytes, net_->heaps().readable(where));
 }
 
 bool incoming_image::is_worth_asking(net::location where) {

@@ -165,7 +165,8 @@ void job::exchange() {
   if (s != status::ok) {
     const std::string why = transport_->why_not_registered();
     base::fatal("cannot register this worker's memory with " + std::string(transport_->name()) + ": " +
-                (why.empty() ? std::string(to_string(s)) : why) + "; a lower TOBI_HEAP_SIZE, or fewer workers, need less.");
+                (why.empty() ? std::string(to_string(s)) : why) +
+                "; a lower TOBI_HEAP_SIZE, or fewer workers, need less.");
   }
   const alike found = of_this_rank(*transport_, segment_);
   const std::string address = transport_->address();
@@ -192,10 +193,11 @@ void job::exchange() {
   }
   transports::meeting_over meet(*bootstrap_);
   transport_->measure(meet);
+  const transports::memory region = segment_.heap_memory();
   net_ = std::make_unique<net::fabric>(
-      *transport_, rank(), size(), segment_.control(), segment_.heap_memory().bytes,
+      *transport_, rank(), size(), segment_.control(),
+      net::heap_layout{region.bytes, region.at_first, offsetof(control_block, heap_parts)},
       [this](int r) { return card_from(bootstrap_->get(r, "card")).keys; }, workers_per_core_);
-  net_->heaps_grow(segment_.heap_memory().at_first, offsetof(control_block, heap_parts));
 }
 
 // In levels: the cores' own on a node, where they are known, and beyond them all other nodes. Servers choose nobody.

@@ -14,7 +14,7 @@ namespace tobi::job {
 void gathering::begin(const void* mine, std::uint64_t bytes, int of, std::uint64_t* sizes, std::uint64_t each) {
   own_ = {0, bytes};
   if (bytes != 0) {
-    void* const kept = bytes < net_.heap_bytes() ? objects_.allocate(bytes) : nullptr;
+    void* const kept = bytes < net_.heaps().bytes() ? objects_.allocate(bytes) : nullptr;
     if (kept == nullptr) {
       base::fatal("the registered heap is full: no room for the " + std::to_string(bytes) +
                   " bytes that this worker brings to a gather; raise TOBI_HEAP_SIZE.");

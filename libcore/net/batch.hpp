@@ -18,8 +18,6 @@ class batch {
   explicit batch(fabric& net);
 
   [[nodiscard]] fabric& net() noexcept { return net_; }
-  /// As fabric::knows().
-  [[nodiscard]] bool knows(int rank, std::uint64_t end) const noexcept { return net_.knows(rank, end); }
 
   /// Notes one operation on RANK's heap region; nothing moves before post(). LOCAL stays the transport's until wait().
   void get(int rank, std::uint64_t from, void* local, std::uint64_t bytes);

@@ -35,14 +35,14 @@ constexpr std::uint64_t line_bytes = 64;
 
 }  // namespace
 
-fabric::fabric(transports::transport& transport, int rank, int size, std::byte* own_heap, std::uint64_t heap_bytes,
+fabric::fabric(transports::transport& transport, int rank, int size, std::byte* own_heap, heap_layout heaps,
                key_source keys, unsigned crowd)
     : transport_(transport),
       rank_(rank),
       crowd_(crowd),
       host_atomics_(transport.caps().scope == transports::amo_scope::host),
       own_heap_(own_heap),
-      heap_bytes_(heap_bytes),
+      heaps_(*this, heaps),
       keys_(std::move(keys)),
       peers_(size) {}
 
@@ -62,75 +62,6 @@ void fabric::attach(int rank, attached& p) {
   if (s == status::ok) s = transport_.attach(rank, keys.stack, p.stack);
   if (s != status::ok) lost(rank, s, "attaching its memory");
   p.ready = true;
-}
-
-bool fabric::knows(int rank, std::uint64_t end) const noexcept {
-  if (at_first_ == 0 || end <= at_first_) return true;
-  const auto known = parts_.find(rank);
-  return known != parts_.end() && end <= known->second.back().end;
-}
-
-std::uint64_t fabric::readable(location where) {
-  const std::uint64_t from = where.offset();
-  if (at_first_ == 0) return from < heap_bytes_ ? heap_bytes_ - from : 0;
-  if (from < at_first_) return at_first_ - from;
-  const heap_part* in = part_around(where.rank(), from);
-  return in == nullptr ? 0 : in->end - from;
-}
-
-// Null: RANK has no such part.
-const fabric::heap_part* fabric::part_around(int rank, std::uint64_t offset) {
-  const auto found = [&]() -> const heap_part* {
-    const auto known = parts_.find(rank);
-    if (known == parts_.end()) return nullptr;
-    for (const heap_part& p : known->second) {
-      if (offset < p.end) return &p;
-    }
-    return nullptr;
-  };
-  if (const heap_part* p = found(); p != nullptr) return p;
-  ask_for_parts(rank);
-  return found();
-}
-
-// The words of one get have no order: the count first, and behind it the rows that it says are there.
-void fabric::ask_for_parts(int rank) {
-  const auto read = [&](std::uint64_t at, void* to, std::size_t bytes) {
-    const op one = op::get(heap(rank), at, to, bytes);
-    post_whole(rank, {&one, 1});
-    settle(rank);
-  };
-  std::uint64_t count = 0;
-  read(parts_at_ + offsetof(heap_parts, count), &count, sizeof count);
-  const auto known = parts_.find(rank);
-  for (std::size_t i = known == parts_.end() ? 0 : known->second.size(); i < count; ++i) {
-    heap_parts::row row;
-    read(parts_at_ + offsetof(heap_parts, rows) + i * sizeof row, &row, sizeof row);
-    heap_part p{row.begin, row.end, 0};
-    if (const status s = transport_.attach(rank, row.key, p.region); s != status::ok) {
-      lost(rank, s, "attaching a part of its memory");
-    }
-    parts_[rank].push_back(p);
-  }
-}
-
-// Operations on parts that came later go by the keys of those.
-std::span<const op> fabric::moved(int rank, std::span<const op> ops) {
-  TOBI_ASSERT(ops.size() <= chain_most, "no chain is longer");
-  std::copy(ops.begin(), ops.end(), moved_.begin());
-  const std::span<op> here(moved_.data(), ops.size());
-  for (op& o : here) {
-    if (!is_beyond(rank, o)) continue;
-    const heap_part* in = o.remote < at_first_ ? nullptr : part_around(rank, o.remote);
-    if (in == nullptr || o.remote + o.bytes > in->end) {
-      base::fatal(base::name_of_rank(rank) + " has no global memory at " + std::to_string(o.bytes) +
-                  " bytes from offset " + std::to_string(o.remote) +
-                  " of its heap on: is this the memory of an object that was freed, or more than the object has?");
-    }
-    o.region = in->region;
-    o.remote -= in->begin;
-  }
-  return here;
 }
 
 void fabric::wait_a_little(unsigned& spins, std::uint64_t sleepable_ns) {
@@ -157,10 +88,7 @@ void fabric::wait(unsigned& spins) {
 }
 
 void fabric::post_whole(int rank, std::span<const op> ops, bool in_order) {
-  if (at_first_ != 0 && std::any_of(ops.begin(), ops.end(), [&](const op& o) { return is_beyond(rank, o); }))
-      [[unlikely]] {
-    ops = moved(rank, ops);
-  }
+  ops = heaps_.reached(rank, heap(rank), ops);
   for (unsigned spins = 0;; wait(spins)) {
     const status s = in_order ? transport_.post(rank, ops) : transport_.post_unordered(rank, ops);
     if (s == status::ok) return;

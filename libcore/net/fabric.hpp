@@ -6,16 +6,14 @@
 // (post_apart), or that one operation comes before the others (post_behind).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "libcore/base/per_rank.hpp"
-#include "libcore/net/growing_heap.hpp"
+#include "libcore/net/heap_regions.hpp"
 #include "libcore/net/location.hpp"
 #include "transports/transport.hpp"
 
@@ -33,17 +31,10 @@ class fabric {
   /// never meets; inside of whatever it does then, so it may block and must not suspend a task.
   using key_source = std::function<peer_keys(int rank)>;
 
-  /// OWN_HEAP is the start of this worker's heap region, which has HEAP_BYTES like everybody's. SIZE: of the job.
+  /// OWN_HEAP is the start of this worker's heap region. SIZE: of the job.
   /// CROWD: workers per core.
-  fabric(transports::transport& transport, int rank, int size, std::byte* own_heap, std::uint64_t heap_bytes,
-         key_source keys, unsigned crowd = 1);
-
-  /// The heap regions of all workers grow (net/growing_heap.hpp): their first AT_FIRST bytes are reached by the keys of
-  /// the start, and the words of their parts lie at PARTS_AT, in those. Before the first operation.
-  void heaps_grow(std::uint64_t at_first, std::uint64_t parts_at) noexcept {
-    at_first_ = at_first;
-    parts_at_ = parts_at;
-  }
+  fabric(transports::transport& transport, int rank, int size, std::byte* own_heap, heap_layout heaps, key_source keys,
+         unsigned crowd = 1);
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return static_cast<int>(peers_.size()); }
@@ -69,15 +60,7 @@ class fabric {
   }
   /// Where the uni-address region of a worker is mapped here, or null.
   [[nodiscard]] std::byte* mapped_stack(int rank) { return transport_.map(peer(rank).stack); }
-  [[nodiscard]] std::uint64_t heap_bytes() const noexcept { return heap_bytes_; }
-  /// Whether BYTES at WHERE are in somebody's heap region, so that they can be got. May ask that worker.
-  [[nodiscard]] bool can_be(location where, std::uint64_t bytes) {
-    return where.rank() < size() && bytes <= readable(where);
-  }
-  /// How many bytes from WHERE on can be got at once. May ask the worker whose they are.
-  [[nodiscard]] std::uint64_t readable(location where);
-  /// Whether this worker knows, without asking, that the bytes of RANK's heap region before END can be reached.
-  [[nodiscard]] bool knows(int rank, std::uint64_t end) const noexcept;
+  [[nodiscard]] heap_regions& heaps() noexcept { return heaps_; }
   /// Whether so many operations can be one chain.
   [[nodiscard]] bool chains(std::size_t ops) const noexcept { return transport_.caps().chain_max >= ops; }
 
@@ -118,13 +101,6 @@ class fabric {
     transports::region_id heap = 0;
     transports::region_id stack = 0;
   };
-  struct heap_part {
-    std::uint64_t begin;
-    std::uint64_t end;
-    transports::region_id region;
-  };
-  static constexpr std::size_t chain_most = 16;  // operations in one call of the transport
-
   attached& peer(int rank) {
     attached& p = peers_[rank];
     if (!p.ready) [[unlikely]] {
@@ -133,12 +109,6 @@ class fabric {
     return p;
   }
   void attach(int rank, attached& p);
-  [[nodiscard]] bool is_beyond(int rank, const transports::op& o) noexcept {
-    return o.remote + o.bytes > at_first_ && o.region == heap(rank);
-  }
-  std::span<const transports::op> moved(int rank, std::span<const transports::op> ops);
-  [[nodiscard]] const heap_part* part_around(int rank, std::uint64_t offset);
-  void ask_for_parts(int rank);
   void wait_a_little(unsigned& spins, std::uint64_t sleepable_ns);
   bool complete_first(int rank, const transports::op& first);
   [[nodiscard]] bool one_chain(std::span<const transports::op> ops) const noexcept;
@@ -150,11 +120,7 @@ class fabric {
   unsigned crowd_;
   bool host_atomics_;  // this worker may use CPU atomics on words that peers change through the transport
   std::byte* own_heap_;
-  std::uint64_t heap_bytes_;
-  std::uint64_t at_first_ = 0;  // 0: heap regions do not grow
-  std::uint64_t parts_at_ = 0;
-  std::unordered_map<int, std::vector<heap_part>> parts_;  // of the ranks that have grown, as far as is known
-  std::array<transports::op, chain_most> moved_;
+  heap_regions heaps_;
   key_source keys_;
   base::per_rank<attached> peers_;
   std::uint64_t round_trips_ = 0;

@@ -4,10 +4,10 @@
 //
 //   region:  [ control block, heap: the part of the start | part 1 | part 2 | ... | addresses alone ]
 //
-// The owner registers a part, writes its row into its control block, then counts it, and only then uses the part. So
-// whoever names an object in a part names one whose row is there. Another worker that meets an object beyond the parts
-// that it knows reads the count, and behind it the rows that it does not have. Rows stay as they are. No object lies in
-// two parts (alloc/heap.hpp), so no operation does.
+// The owner registers a part, writes its row into its control block, then counts it, and only then uses the part. So an
+// object that anybody names lies in a part whose row is there. Another worker that meets an object beyond the parts
+// that it knows reads the count, and behind it the rows that it does not have. Rows stay as they are
+// (tests/models/growing_heap.pml). No object lies in two parts (alloc/heap.hpp), so no operation does.
 //
 // A part is as large as all before it, and may be smaller where the fabric refuses that much.
 #pragma once

@@ -422,7 +422,7 @@ std::uint32_t cache::slot_ahead(std::uint64_t block, std::uint64_t at) {
     const home_run run = parts_.where->find(at);
     if (run.rank < 0 || run.rank == parts_.rank || parts_.region_here(run.rank) != nullptr) return nowhere;
     // Behind the last object of a heap that grows there may be nothing yet.
-    if (!parts_.net->knows(run.rank, run.home + ((block + 1) << shift_) - run.begin)) return nowhere;
+    if (!parts_.net->net().heaps().knows(run.rank, run.home + ((block + 1) << shift_) - run.begin)) return nowhere;
     if (slots_.size() == first_slot) make_slots();
     if (pool_ == nullptr) make_pool();
     id = cache_lru_.find([this](std::uint32_t one) { return is_evictable(one); });

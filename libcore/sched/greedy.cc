@@ -20,7 +20,7 @@ bool sched_greedy::park(std::uint64_t where, std::uint64_t record) {
   auto* mine = static_cast<deque::image*>(s_.net->local(net::location{where}));
   const auto read = [this](std::uint64_t of, deque::waiter_links& links) {
     const net::location at{net::location{of}.rank(), net::location{of}.offset() + offsetof(deque::image, before)};
-    if (!s_.net->can_be(at, sizeof links)) return false;
+    if (!s_.net->heaps().can_be(at, sizeof links)) return false;
     s_.net->get(at, &links, sizeof links);
     return true;
   };

@@ -128,6 +128,11 @@ later expect_right announced "$m/announced.pml"
 later expect_wrong announced-before-the-put "$m/announced.pml" 's/:: atomic { first_there\[i\] \&\& second_there\[i\] \&\& !told/:: atomic { !told/;s/:: told\[i\] -> break/:: told[i] \&\& first_there[i] \&\& second_there[i] -> break/'
 later expect_wrong announced-takes-one-alone "$m/announced.pml" 's/atomic { answering\[served\] = 1; served++ }/atomic { answering[served] = 1; served++ }; break/'
 later expect_wrong announced-writes-before-the-reply "$m/announced.pml" 's/asked - answered < SLOTS/asked - answered <= SLOTS/'
+later expect_right growing_heap "$m/growing_heap.pml"
+later expect_wrong growing_heap-counts-before-the-row "$m/growing_heap.pml" 's/^       count = i + 1;.*$//;s/^       place\[i\] = 1;.*$/       count = i + 1; place[i] = 1;/'
+later expect_wrong growing_heap-names-before-the-count "$m/growing_heap.pml" 's/^       count = i + 1;.*$//;s/^       told\[1\]!i;$/       told[1]!i; count = i + 1;/'
+later expect_wrong growing_heap-registers-last "$m/growing_heap.pml" 's/^       registered\[i\] = 1;.*$//;s/^       i++$/       registered[i] = 1; i++/'
+later expect_wrong growing_heap-rows-and-count-in-one-get "$m/growing_heap.pml" 's/^            n = count;.*$/            byte last = key[PARTS - 1]; n = count; assert(n < PARTS || last);/'
 later expect_right pause "$m/pause.pml"
 later expect_wrong pause-awakens-nobody "$m/pause.pml" 's/^            awaken(waiting\[me\])$/            skip/'
 later expect_wrong pause-forgets-who-came-behind-the-inner-root "$m/pause.pml" 's/^            awaken(waiting\[me\]);  .*$//'

@@ -139,9 +139,9 @@ class reached_from_elsewhere : public testing::Test {
       }
     }
     for (int r = 0; r < 2; ++r) {
-      net_[r] = std::make_unique<net::fabric>(both_.of(r), r, 2, of_[r].memory.control(),
-                                              of_[r].memory.heap_memory().bytes, [this](int of) { return keys_[of]; });
-      net_[r]->heaps_grow(first_bytes, 0);
+      const net::heap_layout grows{of_[r].memory.heap_memory().bytes, first_bytes, 0};
+      net_[r] = std::make_unique<net::fabric>(both_.of(r), r, 2, of_[r].memory.control(), grows,
+                                              [this](int of) { return keys_[of]; });
     }
   }
   [[nodiscard]] std::uint64_t* word(int rank, std::uint64_t offset) {
@@ -161,8 +161,8 @@ TEST_F(reached_from_elsewhere, a_part_is_found_when_something_in_it_is_named) {
   ASSERT_EQ(grown_.grow(1), 8 * mib);
   const std::uint64_t places[] = {first_bytes - 8, first_bytes, 8 * mib - 8, 8 * mib, 16 * mib - 8};
   for (const std::uint64_t at : places) *word(1, at) = at;
-  EXPECT_TRUE(net.knows(1, first_bytes));
-  EXPECT_FALSE(net.knows(1, first_bytes + 1)) << "nobody has asked";
+  EXPECT_TRUE(net.heaps().knows(1, first_bytes));
+  EXPECT_FALSE(net.heaps().knows(1, first_bytes + 1)) << "nobody has asked";
   for (const std::uint64_t at : places) {
     std::uint64_t seen = 0;
     net.get({1, at}, &seen, sizeof seen);
@@ -171,11 +171,11 @@ TEST_F(reached_from_elsewhere, a_part_is_found_when_something_in_it_is_named) {
     EXPECT_EQ(net.compare_swap({1, at}, at + 5, 1), at + 5);
     EXPECT_EQ(*word(1, at), 1u);
   }
-  EXPECT_TRUE(net.knows(1, 16 * mib)) << "one question brings all parts";
-  EXPECT_FALSE(net.knows(1, 16 * mib + 1));
-  EXPECT_EQ(net.readable({1, first_bytes - 100}), 100u);
-  EXPECT_EQ(net.readable({1, first_bytes}), 4 * mib);
-  EXPECT_EQ(net.readable({1, 16 * mib - 3}), 3u);
+  EXPECT_TRUE(net.heaps().knows(1, 16 * mib)) << "one question brings all parts";
+  EXPECT_FALSE(net.heaps().knows(1, 16 * mib + 1));
+  EXPECT_EQ(net.heaps().readable({1, first_bytes - 100}), 100u);
+  EXPECT_EQ(net.heaps().readable({1, first_bytes}), 4 * mib);
+  EXPECT_EQ(net.heaps().readable({1, 16 * mib - 3}), 3u);
 }
 
 TEST_F(reached_from_elsewhere, a_chain_reaches_several_parts_in_its_order) {
@@ -223,12 +223,12 @@ TEST_F(reached_from_elsewhere, a_worker_reaches_its_own_parts_by_the_fabric_too)
 
 TEST_F(reached_from_elsewhere, what_nobody_has_is_said_in_a_sentence) {
   net::fabric& net = *net_[0];
-  EXPECT_EQ(net.readable({1, first_bytes}), 0u);
-  EXPECT_FALSE(net.can_be({1, first_bytes}, 8));
-  EXPECT_TRUE(net.can_be({1, first_bytes - 8}, 8));
-  EXPECT_FALSE(net.can_be({1, first_bytes - 8}, 16)) << "no object lies in two parts";
+  EXPECT_EQ(net.heaps().readable({1, first_bytes}), 0u);
+  EXPECT_FALSE(net.heaps().can_be({1, first_bytes}, 8));
+  EXPECT_TRUE(net.heaps().can_be({1, first_bytes - 8}, 8));
+  EXPECT_FALSE(net.heaps().can_be({1, first_bytes - 8}, 16)) << "no object lies in two parts";
   ASSERT_EQ(grown_.grow(1), 4 * mib);
-  EXPECT_TRUE(net.can_be({1, first_bytes}, 8));
+  EXPECT_TRUE(net.heaps().can_be({1, first_bytes}, 8));
   std::uint64_t seen = 0;
   EXPECT_EXIT(net.get({1, 9 * mib}, &seen, sizeof seen), testing::ExitedWithCode(1),
               "rank 1.* has no global memory at 8 bytes from offset 9437184 of its heap on");

@@ -350,8 +350,7 @@ void cache::checkout_slowly(std::uintptr_t at, std::size_t bytes, access how, bo
 
 void cache::came_to(std::uint64_t offset, std::size_t bytes) {
   if (!reading_.on()) return;
-  const std::uint64_t sub = parts_.sub_block_bytes;
-  const read_ahead::range next = reading_.came_to({offset, (offset + bytes + sub - 1) / sub * sub});
+  const read_ahead::range next = reading_.came_to({offset, offset + bytes});
   if (!next.empty()) next_.push_back(next);
 }
 

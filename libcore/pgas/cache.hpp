@@ -19,7 +19,7 @@
 // fetch and nothing else. It is valid in the generation in which it was posted, behind that generation's acquire. A
 // task that may read these bytes and finds them valid has acquired nothing since, so no other task has written them
 // since. Nobody waits for it before it is used, and a checkout waits for its own bytes before what follows them is
-// posted: a fabric completes what was posted to a target only as a whole.
+// posted: a fabric completes what was posted to a target only as a whole. tests/models/read_ahead.pml checks it.
 #pragma once
 
 #include <algorithm>

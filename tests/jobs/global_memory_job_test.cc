@@ -356,8 +356,9 @@ TEST(global_memory, what_another_node_frees_is_used_again) {
   }
 }
 
-// Rank 1's half of an array in checkouts of 4 KiB, one behind the other: what is ahead is here, or on its way.
-TEST(global_memory, an_array_is_waited_for_once_per_window) {
+// Rank 1's half of an array in checkouts of 4 KiB, one behind the other, or one in front of the other: what is ahead is
+// here, or on its way.
+void read_from_one_end_on(bool down) {
   for (const char* ahead : {"0", "256K"}) {
     for (const char* transport : {"sim", "ofi"}) {
       const std::pair<const char*, const char*> env[] = {{"TOBI_NODES", "2"},
@@ -365,7 +366,7 @@ TEST(global_memory, an_array_is_waited_for_once_per_window) {
                                                          {"TOBI_OFI_PROVIDER", "tcp;ofi_rxm"},
                                                          {"TOBI_READ_AHEAD", ahead}};
       const bool none = std::string_view(ahead) == "0";
-      const outcome o = in_job(2, env, [none](tobi::runtime& rt) {
+      const outcome o = in_job(2, env, [none, down](tobi::runtime& rt) {
         constexpr std::size_t half = std::size_t{1} << 20, at_once = 512;
         constexpr std::size_t pieces = half / at_once, most = pieces * at_once * sizeof(long) / (256 << 10) + 40;
         const auto a = tobi::allocate_all<long>(2 * half);
@@ -378,7 +379,8 @@ TEST(global_memory, an_array_is_waited_for_once_per_window) {
         const long sum = tobi::run([=] {
           long all = 0;
           for (std::size_t i = 0; i < half; i += at_once) {
-            for (const long x : tobi::checkout(a.subspan(half + i, at_once), tobi::mode::read)) all += x;
+            const std::size_t from = down ? half - at_once - i : i;
+            for (const long x : tobi::checkout(a.subspan(half + from, at_once), tobi::mode::read)) all += x;
           }
           return all;
         });
@@ -394,6 +396,10 @@ TEST(global_memory, an_array_is_waited_for_once_per_window) {
     }
   }
 }
+
+TEST(global_memory, an_array_is_waited_for_once_per_window) { read_from_one_end_on(false); }
+
+TEST(global_memory, so_is_one_that_is_read_from_its_end_to_its_begin) { read_from_one_end_on(true); }
 
 // Those of memory that stays mapped are no calls, and are checkouts in the counts all the same.
 TEST(global_memory, loads_are_counted_and_find_what_was_written) {

@@ -170,18 +170,26 @@ class reading_on : public cache_alone {
 };
 
 TEST_F(reading_on, an_array_is_waited_for_once_per_window) {
+  constexpr std::size_t pieces = 200 * block / piece;  // more than the cache has
+  std::uint64_t slow_upwards = 0;
   for (const std::size_t ahead : {std::size_t{0}, most_ahead}) {
-    parts_.ahead_bytes = ahead;
-    pgas::cache c(parts_);
-    c.limit_maps(1000);
-    memory_.flushes = 0;
-    constexpr std::size_t pieces = 200 * block / piece;  // more than the cache has
-    for (std::size_t i = 0; i < pieces; ++i) ASSERT_EQ(read(c, i), static_cast<long>(i));
-    const std::size_t most = ahead == 0 ? pieces : pieces * piece / most_ahead + 24;
-    EXPECT_LE(static_cast<std::size_t>(memory_.flushes), most);
-    EXPECT_LE(c.counts().slow, most);
-    EXPECT_LE(c.counts().fetched_bytes, (pieces * piece) + ahead);
-    EXPECT_GE(c.counts().fetched_bytes, pieces * piece);
+    for (const bool down : {false, true}) {
+      parts_.ahead_bytes = ahead;
+      pgas::cache c(parts_);
+      c.limit_maps(1000);
+      memory_.flushes = 0;
+      for (std::size_t i = 0; i < pieces; ++i) {
+        const std::size_t next = down ? pieces - 1 - i : i;
+        ASSERT_EQ(read(c, next), static_cast<long>(next));
+      }
+      const std::size_t most = ahead == 0 ? pieces : pieces * piece / most_ahead + 24;
+      EXPECT_LE(static_cast<std::size_t>(memory_.flushes), most);
+      EXPECT_LE(c.counts().slow, most);
+      EXPECT_LE(c.counts().fetched_bytes, (pieces * piece) + ahead);
+      EXPECT_GE(c.counts().fetched_bytes, pieces * piece);
+      if (!down) slow_upwards = c.counts().slow;
+      EXPECT_EQ(c.counts().slow, slow_upwards);
+    }
   }
 }
 
@@ -189,7 +197,8 @@ TEST_F(reading_on, nothing_is_fetched_ahead_of_jumps) {
   pgas::cache c(parts_);
   c.limit_maps(1000);
   for (std::size_t i = 0; i < 60; i += 2) EXPECT_EQ(read(c, i), static_cast<long>(i));
-  EXPECT_EQ(c.counts().fetched_bytes, 30 * piece);
+  for (std::size_t i = 120; i > 60; i -= 2) EXPECT_EQ(read(c, i), static_cast<long>(i));
+  EXPECT_EQ(c.counts().fetched_bytes, 60 * piece);
 }
 
 // Pieces 2 and on are on their way when piece 1 has been read.

@@ -160,8 +160,9 @@ template <class T, access How>
 /// Starts to fetch COUNT elements from FIRST on, where they are of another node, and returns. It is a hint. Nothing is
 /// held, and a later checkout reads what it would have read without it, sooner. The task may fork and join before that.
 /// A join of a stolen task makes what was fetched before it worth nothing. Of a range that is larger than a quarter of
-/// the cache only the beginning is fetched. An array that is read from its begin to its end needs no prefetch: what
-/// follows is fetched anyway (TOBI_READ_AHEAD). A range that is no global memory ends the job.
+/// the cache only the beginning is fetched. An array that is read from its begin to its end, or from its end to its
+/// begin, needs no prefetch: what follows is fetched anyway (TOBI_READ_AHEAD). A range that is no global memory ends
+/// the job.
 /// @code
 /// const auto a = tobi::allocate_all<long>(4000);
 /// const long sum = tobi::run([=] {

@@ -14,6 +14,7 @@
 #include <tobi/tobi.hpp>
 #include <vector>
 
+#include "tests/jobs/meeting.hpp"
 #include "tests/jobs/mistakes.hpp"
 #include "tests/jobs/ways.hpp"
 
@@ -45,46 +46,8 @@ class sure_shares : public in_each_way {};
 INSTANTIATE_TEST_SUITE_P(all, sure_shares, testing::ValuesIn(sure_ways()),
                          [](const auto& i) { return std::string(i.param.name); });
 
-// Parts of a pattern that wait for each other, so that each has a worker of its own, and say where they are.
-struct meeting {
-  tobi::global_span<int> where;
-  tobi::global_span<int> begun;
-
-  explicit meeting(std::size_t parts) : where(tobi::allocate_all<int>(parts)), begun(tobi::allocate_all<int>(1)) {}
-  void again() const {
-    tobi::fill(where, -1);
-    tobi::store(&begun[0], 0);
-  }
-  void comes(std::size_t part) const {
-    tobi::store(&where[part], tobi::detail::tobi_here());
-    tobi::fetch_add(&begun[0], 1);
-    while (tobi::load_relaxed(&begun[0]) < static_cast<int>(where.size())) tobi::poll();
-  }
-  [[nodiscard]] bool in_order() const {
-    for (std::size_t i = 0; i < where.size(); ++i) {
-      if (tobi::load(&where[i]) != static_cast<int>(i)) return false;
-    }
-    return true;
-  }
-};
-
 // The work of a loop whose iterations are alike.
 std::size_t count(std::size_t first, std::size_t last) { return last - first; }
-
-// Ten executions, one after the other, are as they should be. Before that some may not be: a worker that the kernel stops
-// at the end of a part loses the next one to a worker that is idle meanwhile. A division that is another one, or thieves
-// that take what is dealt, never have ten in a row: all parts are at their workers by luck in a 24th of all executions.
-class in_a_row {
- public:
-  /// Whether there is need of another one.
-  [[nodiscard]] bool wants() noexcept { return right_ < 10 && ++executions_ <= 2000; }
-  void was(bool right) noexcept { right_ = right ? right_ + 1 : 0; }
-  [[nodiscard]] bool is_sure() const noexcept { return right_ >= 10; }
-
- private:
-  int right_ = 0;
-  int executions_ = 0;
-};
 
 TEST_P(sure_shares, each_part_of_a_loop_is_at_its_worker_in_each_execution) {
   expect_zero([](tobi::runtime& rt) {
@@ -245,6 +208,18 @@ TEST_P(shares, algorithms_are_right) {
         if (tobi::reduce(b, std::uint64_t{0}) != sum + n) return false;
         tobi::sort(all);
         if (!tobi::is_sorted(all) || tobi::reduce(all, std::uint64_t{0}) != sum) return false;
+        for (const std::uint64_t least : {0u, 1u, 50000u, 99000u, 100003u}) {
+          const auto is_less = [least](std::uint64_t x) { return x < least; };
+          const auto found = tobi::find_if(all, [least](std::uint64_t x) { return x >= least; });
+          if (static_cast<std::size_t>(found - all.data()) != tobi::count_if(all, is_less)) return false;
+        }
+        // As without a range.
+        tobi::shuffle(all, 7);
+        tobi::copy(all, b);
+        tobi::sort(all);
+        const tobi::pieces::within_division none(tobi::detail::division{});
+        tobi::shuffle(all, 7);
+        if (!tobi::equal(all, b)) return false;
       }
       tobi::free_global(own.data(), n);
       return true;

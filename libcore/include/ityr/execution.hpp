@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies of loops, and work hints, which have no effect here.
+// Policies of loops, and the work hints in them.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header
@@ -7,38 +7,47 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 namespace ityr {
 
-/// How the work of a range is distributed, for a scheduler that divides workers by it. It has no effect here.
+/// How the work of a range is distributed, for TOBI_SCHED=adws. It names what a workhint_range keeps.
 template <class W>
 class workhint_range_view {
  public:
   constexpr workhint_range_view() noexcept = default;
-  [[nodiscard]] constexpr bool empty() const noexcept { return true; }
-};
-template <class W>
-class workhint_range {
- public:
-  using value_type = W;
-  constexpr workhint_range() noexcept = default;
-  [[nodiscard]] constexpr workhint_range_view<W> view() const noexcept { return {}; }
-};
-
-namespace internal {
-/// A number of elements, for which a work hint may stand: then it is 0.
-class count_or_hint {
- public:
-  constexpr count_or_hint(std::size_t count) noexcept : count_(count) {}
-  template <class W>
-  constexpr count_or_hint(const workhint_range<W>&) noexcept {}
-  template <class W>
-  constexpr count_or_hint(const workhint_range_view<W>&) noexcept {}
-  constexpr operator std::size_t() const noexcept { return count_; }
+  /// SUMS: in global memory, see workhint_range. Null: nothing is said.
+  explicit constexpr workhint_range_view(const double* sums) noexcept : sums_(sums) {}
+  [[nodiscard]] constexpr bool empty() const noexcept { return sums_ == nullptr; }
+  [[nodiscard]] constexpr const double* sums() const noexcept { return sums_; }
 
  private:
-  std::size_t count_ = 0;
+  const double* sums_ = nullptr;
+};
+template <class W>
+class workhint_range;  // ityr/workhint.hpp
+
+namespace internal {
+/// A number of elements, for which a work hint may stand: then it is 0. Policies are a part of each task of a loop, so
+/// both are one word: no number of elements has its highest bit, and no address does.
+class count_or_hint {
+ public:
+  constexpr count_or_hint(std::size_t count) noexcept : word_(count) {}
+  template <class W>
+  count_or_hint(const workhint_range<W>& hints) noexcept : count_or_hint(hints.view()) {}
+  template <class W>
+  count_or_hint(const workhint_range_view<W>& hints) noexcept
+      : word_(hints.empty() ? 0 : reinterpret_cast<std::uintptr_t>(hints.sums()) | is_hint) {}
+  constexpr operator std::size_t() const noexcept { return (word_ & is_hint) != 0 ? 0 : word_; }
+  /// Of a hint, or null.
+  [[nodiscard]] const double* sums() const noexcept {
+    return (word_ & is_hint) == 0 ? nullptr : reinterpret_cast<const double*>(word_ & ~is_hint);
+  }
+
+ private:
+  static constexpr std::size_t is_hint = ~(~std::size_t{0} >> 1);
+  std::size_t word_;
 };
 }  // namespace internal
 
@@ -95,6 +104,25 @@ template <class Policy>
 constexpr std::size_t chunk_of(const Policy& how) noexcept {
   const std::size_t count = how.checkout_count;
   return count != 0 ? count : is_parallel<Policy> ? leaf_of(how) : 1;
+}
+/// The work hint in HOW, wherever it stands; null: it has none.
+template <class Policy>
+const double* sums_of(const Policy& how) noexcept {
+  if constexpr (is_parallel<Policy>) {
+    for (const count_or_hint& one : {how.workhint, how.checkout_count, how.cutoff_count}) {
+      if (one.sums() != nullptr) return one.sums();
+    }
+  }
+  return nullptr;
+}
+/// HOW without its work hint, which is of a whole range, for a part of that.
+template <class Policy>
+constexpr Policy of_a_part(const Policy& how) noexcept {
+  if constexpr (is_parallel<Policy>) {
+    return Policy(leaf_of(how), static_cast<std::size_t>(how.checkout_count));
+  } else {
+    return how;
+  }
 }
 }  // namespace internal
 }  // namespace ityr

@@ -47,17 +47,51 @@ void serial_loop(std::size_t chunk, std::size_t count, F&& f, First first, Other
   }
 }
 
+/// Where part number PART of PARTS begins in a range of COUNT elements.
+constexpr std::size_t begin_of_part(std::size_t part, std::size_t parts, std::size_t count) noexcept {
+  return count / parts * part + count % parts * part / parts;
+}
+
+/// The work of a loop over COUNT elements, as SUMS of a workhint_range say it. A range with another number of elements
+/// is stretched.
+struct told_work {
+  const double* sums;  // in global memory
+  std::size_t count;
+
+  double operator()(std::size_t lo, std::size_t hi) const { return up_to(hi) - up_to(lo); }
+
+ private:
+  [[nodiscard]] double up_to(std::size_t i) const {
+    const ori::global_ptr<const double> of(sums);
+    const double parts = of[0];
+    const double place = static_cast<double>(i) / static_cast<double>(count) * parts;
+    const auto whole = static_cast<std::ptrdiff_t>(std::min(place, parts));
+    const double before = of[1 + whole];
+    if (whole == static_cast<std::ptrdiff_t>(parts)) return before;
+    return before + (place - static_cast<double>(whole)) * (of[2 + whole].get() - before);
+  }
+};
+
+/// part(lo, hi) of [0, COUNT) among the workers of the caller, where those are divided.
+template <class R, class Policy, class Part, class Combine>
+R among_workers(const Policy& how, std::size_t count, const Part& part, const Combine& combine) {
+  if (const double* const sums = sums_of(how); sums != nullptr) {
+    return tobi::pieces::in_told_shares<R>(told_work{sums, count}, count, leaf_of(how), part, combine);
+  }
+  return tobi::pieces::in_shares<R>(count, leaf_of(how), part, combine);
+}
+
 /// The same as HOW says: in parallel by halves, down to its cutoff.
 template <class Policy, class F, class First, class... Others>
 void loop(const Policy& how, std::size_t count, F f, First first, Others... others) {
   if (count <= leaf_of(how)) return serial_loop(chunk_of(how), count, f, first, others...);
   if constexpr (tobi::detail::travels<std::tuple<F, First, Others...>>) {
     if (tobi::pieces::divides()) {
-      const auto part = [=](std::size_t from, std::size_t to) {
-        loop(how, to - from, f, after(first, from), after(others, from)...);
+      const auto part = [=, own = of_a_part(how)](std::size_t from, std::size_t to) {
+        loop(own, to - from, f, after(first, from), after(others, from)...);
         return std::monostate();
       };
-      tobi::pieces::in_shares<std::monostate>(count, leaf_of(how), part, tobi::pieces::nothing_combined{});
+      among_workers<std::monostate>(how, count, part, tobi::pieces::nothing_combined{});
       return;
     }
   }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <iterator>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -53,6 +54,18 @@ accumulator_of<Reducer> reduce_by(const Policy& how, std::size_t count, const Re
         others...);
     return acc;
   }
+  using result = accumulator_of<Reducer>;
+  if constexpr (tobi::detail::travels<std::tuple<result, Reducer, Add, First, Others...>>) {
+    if (tobi::pieces::divides()) {
+      const auto part = [=, own = of_a_part(how)](std::size_t from, std::size_t to) {
+        return reduce_by(own, to - from, reducer, add, after(first, from), after(others, from)...);
+      };
+      return among_workers<result>(how, count, part, [reducer](result left, result right) {
+        reducer.foldl(left, std::move(right));
+        return left;
+      });
+    }
+  }
   const std::size_t half = count / 2;
   auto child = fork([=] { return reduce_by(how, half, reducer, add, first, others...); });
   auto right = reduce_by(how, count - half, reducer, add, after(first, half), after(others, half)...);
@@ -72,6 +85,17 @@ T reduce_some(const Policy& how, std::size_t count, const operation<T, Op>& by, 
         chunk_of(how), count - 1, [&](auto&&... x) { by.combine(acc, get(std::forward<decltype(x)>(x)...)); },
         after(first, 1), after(others, 1)...);
     return acc;
+  }
+  if constexpr (tobi::detail::travels<std::tuple<T, Op, Get, First, Others...>>) {
+    if (tobi::pieces::divides()) {
+      const auto part = [=, own = of_a_part(how)](std::size_t from, std::size_t to) {
+        return reduce_some(own, to - from, by, get, after(first, from), after(others, from)...);
+      };
+      return among_workers<T>(how, count, part, [by](T left, const T& right) {
+        by.combine(left, right);
+        return left;
+      });
+    }
   }
   const std::size_t half = count / 2;
   auto child = fork([=] { return reduce_some(how, half, by, get, first, others...); });

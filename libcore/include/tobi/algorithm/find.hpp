@@ -75,6 +75,12 @@ std::size_t first_match(const execution_policy& how, std::size_t size, const Mat
     const std::size_t first = left.join();
     return first != size ? first : right;
   };
+  const auto among_workers = [=](std::size_t begin, std::size_t end) -> std::size_t {
+    if (end - begin <= cutoff || !divides()) return search(search, begin, end, cutoff);
+    const auto share = [=](std::size_t lo, std::size_t hi) { return search(search, begin + lo, begin + hi, cutoff); };
+    const auto first_of = [](std::size_t one, std::size_t other) { return std::min(one, other); };
+    return in_shares<std::size_t>(end - begin, cutoff, share, first_of);
+  };
   return with_one_error([&] {
     const placement at = home_of(how, cutoff, size, ranges...);
     if (at.at_owners()) {
@@ -84,7 +90,7 @@ std::size_t first_match(const execution_policy& how, std::size_t size, const Mat
     }
     for (std::size_t begin = 0, part = cutoff; begin < size; part *= 2) {
       const std::size_t end = part < size - begin ? begin + part : size;
-      const std::size_t found = search(search, begin, end, cutoff);
+      const std::size_t found = among_workers(begin, end);
       if (found != size) return found;
       begin = end;
     }

@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "tobi/algorithm/select.hpp"
+#include "tobi/hint.hpp"
+#include "tobi/parallel.hpp"
 
 namespace tobi {
 #ifdef TOBI_ELIDE
@@ -80,9 +82,9 @@ void shuffle_in_tasks(const execution_policy& how, std::size_t small, global_spa
     part(n, size, right_seed);
     return;
   }
-  auto left = spawn([=] { part(0, n, left_seed); });
-  part(n, size, right_seed);
-  left.join();
+  parallel_invoke(
+      hint(static_cast<double>(n)), [=] { part(0, n, left_seed); },  //
+      hint(static_cast<double>(size - n)), [=] { part(n, size, right_seed); });
 }
 
 }  // namespace pieces

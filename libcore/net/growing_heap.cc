@@ -24,7 +24,8 @@ std::size_t growing_heap::grow(std::size_t bytes) noexcept {
   if (bytes > left || words_.count == heap_parts::most) return 0;
   const std::size_t least = std::min(left, (bytes + unit_ - 1) / unit_ * unit_);
   if (least >= refused_bytes_) return 0;
-  std::size_t more = std::min(left, std::max(least, usable_));
+  const bool is_last = words_.count + 1 == heap_parts::most;
+  std::size_t more = is_last ? left : std::min(left, std::max(least, std::min(usable_, largest_part)));
   while (!add(more)) {
     if (more == least) {
       refused_bytes_ = least;

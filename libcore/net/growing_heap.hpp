@@ -9,7 +9,8 @@
 // that it knows reads the count, and behind it the rows that it does not have. Rows stay as they are
 // (tests/models/growing_heap.pml). No object lies in two parts (alloc/heap.hpp), so no operation does.
 //
-// A part is as large as all before it, and may be smaller where the fabric refuses that much.
+// A part is as large as all before it, and largest_part at most, so that no more than that is locked in vain. It may be
+// smaller where the fabric refuses that much, and larger where one object is.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +37,8 @@ struct heap_parts {
 /// The owner's side.
 class growing_heap {
  public:
+  static constexpr std::size_t largest_part = std::size_t{256} << 20;
+
   /// REGION, of which at_first bytes are registered; WORDS lie there. PARTS begin and end at multiples of UNIT.
   growing_heap(transports::transport& over, const transports::memory& region, heap_parts& words, std::size_t unit);
 

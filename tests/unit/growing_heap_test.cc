@@ -69,6 +69,23 @@ TEST(growing_heap, doubles_until_there_are_no_more_addresses) {
   EXPECT_EQ(end, r.memory.heap_memory().bytes);
 }
 
+TEST(growing_heap, locks_no_more_than_the_largest_part_in_vain) {
+  constexpr std::size_t largest = net::growing_heap::largest_part;
+  const alloc::segment memory({sizeof(heap_parts), 20 * largest, 65536, largest / 2}, [](bool mine) { return mine; });
+  heap_parts& words = *new (memory.control()) heap_parts{};
+  limited device;
+  net::growing_heap heap(device, memory.heap_memory(), words, mib);
+  EXPECT_EQ(heap.grow(1), largest / 2);
+  EXPECT_EQ(heap.grow(1), largest);
+  EXPECT_EQ(heap.grow(1), largest);
+  EXPECT_EQ(heap.grow(3 * largest), 3 * largest) << "an object that is larger";
+  std::size_t usable = 6 * largest;
+  while (words.count + 1 < heap_parts::most) usable += heap.grow(1);
+  EXPECT_EQ(usable, (6 + 11) * largest);
+  EXPECT_EQ(heap.grow(1), memory.heap_memory().bytes - usable) << "the last part that there is room for has all";
+  EXPECT_EQ(heap.grow(1), 0u);
+}
+
 TEST(growing_heap, takes_what_a_fabric_gives_and_says_once_what_it_refuses) {
   region r;
   limited device;

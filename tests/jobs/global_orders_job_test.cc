@@ -197,13 +197,18 @@ void shuffles(checker& c) {
     tobi::shuffle(tobi::seq, b, 43);
   });
   std::vector<record> one = now_in(a), other = now_in(b);
+  tobi::run([=] {
+    make(how, a);
+    tobi::shuffle(how, a, 42);
+  });
+  c.same("shuffle with memory of its own", now_in(a), one);
   if (n > 2) c.same("two seeds", one == other, false);
   std::uint64_t places = 0;
   for (std::size_t i = 0; i < n; ++i) places = (places ^ one[i].place) * 0x100000001b3;
-  // As jobs have had it: up to 2048 elements are a small part, so only the larger ranges are thrown by coins.
-  const std::map<std::size_t, std::uint64_t> known{{2, 0x100000001b3},         {101, 0xca26fdec0df7e36a},
-                                                   {1013, 0xa11ea6403e8e7e30}, {4099, 0xbc7236f8f21a8b75},
-                                                   {7919, 0x2ad736130f80eac1}, {20011, 0x6ea88c22ea6f029d}};
+  // As jobs have had it: up to 8192 elements are small, so only the largest range is thrown into bins.
+  const std::map<std::size_t, std::uint64_t> known{{2, 0x366000002e329},       {101, 0x5cc63d16331eeca2},
+                                                   {1013, 0xe99cc57cd6220eea}, {4099, 0x4f3cbdc51cfd367f},
+                                                   {7919, 0xbdb2fded949e12c1}, {20011, 0x6c727d6ee32a015f}};
   if (const auto at = known.find(n); at != known.end()) c.same("the order of shuffle", places, at->second);
   const auto by_place = [](const record& r, const record& s) { return r.place < s.place; };
   for (std::vector<record>* all : {&one, &other}) {
@@ -229,9 +234,9 @@ TEST(global_orders, the_smallest_caches) {
   }
 }
 
-// Elements so large that four of them are a small part: five are thrown by coins first. All 120 orders come, and each
-// about as often as the others: chi-square has 119 degrees of freedom, and is above 190 once in 26000 times. The seeds
-// are the same in each run.
+// Elements so large that four of them are small: five are thrown into bins first, and again where all of them come into
+// one. All 120 orders come, and each about as often as the others: chi-square has 119 degrees of freedom, and is above
+// 190 once in 26000 times. The seeds are the same in each run.
 template <std::size_t Bytes>
 struct padded {
   std::uint32_t value;
@@ -272,6 +277,45 @@ TEST(global_orders, each_order_is_as_likely) {
     CHECK(uniform<20000>() == 0);
     return 0;
   });
+}
+
+// So many that they come into 256 bins, some of which are not small, from one leaf and from several, on one node and
+// where each owner has its part. The order is the same, and each sixteenth of the elements goes to each sixteenth of
+// the places about as often: chi-square has 225 degrees of freedom, and is above 320 once in 30000 times.
+TEST(global_orders, many_elements_are_shuffled) {
+  using large = padded<4096>;
+  constexpr std::size_t n = 3001, parts = 16;
+  in_each({{"alone", 1, {}}, {"shm", 3, {}}, {"sim", 4, {{"TOBI_TRANSPORT", "sim"}, {"TOBI_NODES", "2"}}}},
+          [](tobi::runtime&) {
+            std::vector<std::uint64_t> orders;
+            for (const tobi::distribution how : {tobi::block(), tobi::block_cyclic(1 << 16)}) {
+              const auto a = tobi::allocate_all<large>(n, how);
+              for (const execution_policy policy : {tobi::par, tobi::seq, execution_policy{.cutoff = 50}}) {
+                tobi::run([=] {
+                  tobi::for_each(policy, a, tobi::mode::write,
+                                 [](large& x, std::size_t i) { x.value = static_cast<std::uint32_t>(i); });
+                  tobi::shuffle(policy, a, 6);
+                });
+                std::vector<bool> came(n);
+                std::array<double, parts * parts> often{};
+                std::uint64_t order = 0;
+                tobi::for_each(tobi::seq, a, tobi::mode::read, [&](const large& x, std::size_t i) {
+                  came[x.value] = true;
+                  ++often[x.value * parts / n * parts + i * parts / n];
+                  order = (order ^ x.value) * 0x100000001b3;
+                });
+                CHECK(std::find(came.begin(), came.end(), false) == came.end());
+                const double expected = double{n} / (parts * parts);
+                double chi = 0;
+                for (const double times : often) chi += (times - expected) * (times - expected) / expected;
+                CHECK(chi < 320);
+                orders.push_back(order);
+              }
+              tobi::free_all(a);
+            }
+            CHECK(std::count(orders.begin(), orders.end(), std::uint64_t{0x30dec48da0434a02}) == 6);
+            return 0;
+          });
 }
 
 // A std::vector of bool is another one than of any other type.

@@ -387,7 +387,7 @@ TEST_P(placed, a_sort_is_by_owners_where_they_are_on_several_nodes) {
     const auto dealt = tobi::allocate_all<record>(n, tobi::block_cyclic(4096));
     return tobi::run([=, size = rt.size()] {
       const auto by = [](tobi::global_span<record> some, affinity where) {
-        return tobi::pieces::home_of_sort({.where = where}, some);
+        return tobi::pieces::find_home_of_sort({.where = where}, some).at;
       };
       const bool far = tobi::pieces::on_many_nodes(0, size);
       const auto whole = by(a, affinity::automatic);
@@ -397,7 +397,11 @@ TEST_P(placed, a_sort_is_by_owners_where_they_are_on_several_nodes) {
       CHECK(!some.alone() && (far || !some.at_owners()));
       CHECK(!by(a.first(1000), affinity::automatic).at_owners() && !by(a, affinity::none).at_owners());
       CHECK(by(a, affinity::owner).at_owners() == (size > 1) && !by(a, affinity::owner).alone());
-      CHECK(!by(dealt, affinity::automatic).at_owners());
+      // What lies in many pieces is brought together, as long for each.
+      const auto even = by(dealt, affinity::automatic);
+      CHECK(even.at_owners() == far && even.alone() == far);
+      CHECK(!far || (even.parts() == static_cast<std::size_t>(size) && even.size() == even.parts()));
+      CHECK(by(dealt, affinity::owner).at_owners() == (size > 1) && !by(dealt, affinity::owner).alone());
       return 0;
     });
   });
@@ -405,10 +409,14 @@ TEST_P(placed, a_sort_is_by_owners_where_they_are_on_several_nodes) {
 
 TEST_P(placed, a_sort_is_right_wherever_it_runs) {
   expect_zero([](tobi::runtime& rt) {
-    for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, std::size_t{30011}}) {
-      const auto a = tobi::allocate_all<record>(n);
-      const auto scratch = tobi::allocate_all<record>(n);
-      const auto keys = tobi::allocate_all<int>(n);
+    for (const auto& [n, dealt] : {std::pair<std::size_t, tobi::distribution>(0, tobi::block()),
+                                   {1, tobi::block()},
+                                   {1000, tobi::block()},
+                                   {30011, tobi::block()},
+                                   {30011, tobi::block_cyclic(4096)}}) {
+      const auto a = tobi::allocate_all<record>(n, dealt);
+      const auto scratch = tobi::allocate_all<record>(n, dealt);
+      const auto keys = tobi::allocate_all<int>(n, dealt);
       for (const auto& [most, how] :
            {std::pair(std::uint64_t{1} << 40, order::none), std::pair(std::uint64_t{7}, order::none),
             std::pair(std::uint64_t{5000}, order::up), std::pair(std::uint64_t{5000}, order::down)}) {
@@ -416,7 +424,7 @@ TEST_P(placed, a_sort_is_right_wherever_it_runs) {
           const tobi::execution_policy policy{.cutoff = where == affinity::owner ? std::size_t{100} : 0,
                                               .where = where};
           const bool given = where == affinity::automatic || where == affinity::owner_computes;
-          const bool right = tobi::run([=] {
+          const bool right = tobi::run([=, most = most, how = how, n = n] {
             fill_records(a, most, how);
             given ? tobi::sort(policy, a, scratch, earlier) : tobi::sort(policy, a, earlier);
             const bool sorted = tobi::is_sorted(
@@ -474,23 +482,61 @@ TEST_P(placed, a_sort_whose_comparison_throws_or_contradicts_itself_ends) {
   });
 }
 
-// An element crosses the network once, if it belongs elsewhere, and is nowhere written back.
+// An element crosses the network once, if it belongs elsewhere, and is nowhere written back. Where the range lies in
+// many pieces it may cross on its way to the others, and to its place.
 TEST_P(placed, a_sort_by_owners_moves_each_element_once) {
   if (!moves()) GTEST_SKIP() << "its tasks do not move";
   expect_zero([](tobi::runtime& rt) {
-    const std::size_t n = 200000;
-    const auto a = tobi::allocate_all<record>(n);
-    for (const affinity where : {affinity::automatic, affinity::owner_computes}) {
-      for (const order how : {order::none, order::up}) {
-        tobi::run([=] { fill_records(a, std::uint64_t{1} << 40, how); });
-        rt.reset_stats();
-        tobi::run([=] { tobi::sort({.where = where}, a, earlier); });
-        const tobi::statistics all = rt.stats();
-        CHECK(tobi::run([=] { return tobi::is_sorted(a, earlier); }));
-        const std::uint64_t moved = how == order::none ? n * sizeof(record) : 0;
-        const std::uint64_t asked = 100 * 1024 * static_cast<std::uint64_t>(rt.size());
-        CHECK(all.global.fetched_bytes < moved + asked && all.global.written_bytes < asked);
+    const std::size_t n = 200000, bytes = n * sizeof(record);
+    const std::uint64_t asked = 100 * 1024 * static_cast<std::uint64_t>(rt.size());
+    for (const tobi::distribution dealt : {tobi::block(), tobi::block_cyclic(1 << 16)}) {
+      const auto a = tobi::allocate_all<record>(n, dealt);
+      const std::uint64_t crossing = dealt.chunk_bytes == 0 ? 0 : bytes;
+      for (const affinity where : {affinity::automatic, affinity::owner_computes}) {
+        for (const order how : {order::none, order::up}) {
+          tobi::run([=] { fill_records(a, std::uint64_t{1} << 40, how); });
+          rt.reset_stats();
+          tobi::run([=] { tobi::sort({.where = where}, a, earlier); });
+          const tobi::statistics all = rt.stats();
+          CHECK(tobi::run([=] { return tobi::is_sorted(a, earlier); }));
+          const std::uint64_t moved = crossing + (how == order::none ? bytes : 0);
+          CHECK(all.global.fetched_bytes < moved + asked && all.global.written_bytes < crossing + asked);
+        }
       }
+      tobi::free_all(a);
+    }
+    return 0;
+  });
+}
+
+// Selections write where their range lies, or at home, however many pieces that has. A shuffle fetches each element
+// once, and writes it once to another node where its place is not with the rest of its bin.
+TEST_P(placed, selections_and_shuffles_by_owners_move_no_element_twice) {
+  if (!moves()) GTEST_SKIP() << "its tasks do not move";
+  expect_zero([](tobi::runtime& rt) {
+    const std::size_t n = 400000, bytes = n * sizeof(std::int64_t);
+    for (const tobi::distribution dealt : {tobi::block(), tobi::block_cyclic(1 << 16)}) {
+      // Counts, by worker and by piece.
+      const std::uint64_t asked = 100 * 1024 * static_cast<std::uint64_t>(rt.size()) +
+                                  (dealt.chunk_bytes == 0 ? 0 : bytes / dealt.chunk_bytes * (16 << 10));
+      const auto a = tobi::allocate_all<std::int64_t>(n, dealt);
+      const auto moved_by = [&](auto algorithm) {
+        tobi::run([=] { tobi::iota(a, 0); });
+        rt.reset_stats();
+        tobi::run([=] { algorithm(tobi::execution_policy{.where = affinity::owner_computes}); });
+        const tobi::statistics all = rt.stats();
+        return std::pair(all.global.fetched_bytes, all.global.written_bytes);
+      };
+      const auto late = [=](std::int64_t x) { return x >= static_cast<std::int64_t>(n / 2); };
+      const auto few = [](std::int64_t x) { return x % 16 == 0; };
+      const auto parted = moved_by([=](const tobi::execution_policy& by) { tobi::partition(by, a, late); });
+      CHECK(parted.first < asked && parted.second < bytes + asked);
+      const auto removed = moved_by([=](const tobi::execution_policy& by) { tobi::remove_if(by, a, few); });
+      CHECK(removed.first < asked && removed.second < bytes + asked);
+      const auto shuffled = moved_by([=](const tobi::execution_policy& by) { tobi::shuffle(by, a, 7); });
+      const std::uint64_t borders = dealt.chunk_bytes == 0 ? bytes / 16 : bytes;
+      CHECK(shuffled.first < bytes + borders + asked && shuffled.second < borders + asked);
+      tobi::free_all(a);
     }
     return 0;
   });

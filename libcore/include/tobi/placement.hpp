@@ -212,6 +212,16 @@ class placement {
   [[nodiscard]] bool at_owners() const noexcept { return how_ != affinity::none; }
   /// Whether each part is executed where it begins.
   [[nodiscard]] bool alone() const noexcept { return how_ == affinity::owner_computes; }
+  /// Returns where the iterations begin when each of the same workers has one piece, all of the same length.
+  [[nodiscard]] placement evenly() const noexcept {
+    placement even = *this;
+    if (!at_owners()) return even;
+    const std::size_t longest = (count_ + workers() - 1) / workers();
+    even.where_.piece_bytes = longest * element_;
+    even.where_.skipped = 0;
+    even.pieces_ = even.parts_ = (count_ + longest - 1) / longest;
+    return even;
+  }
   /// How many pieces of memory the data lie in.
   [[nodiscard]] std::size_t size() const noexcept { return pieces_; }
   /// How many workers have some. Worker number P of them has the pieces p, p + parts() and so on.

@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -36,9 +38,9 @@ struct execution_policy {
   /// Bytes of each range that a leaf checks out at a time. 0 means 64 KiB. More than the cache can hold is reduced.
   std::size_t checkout_bytes = 0;
   /// Where the tasks begin: of for_each, transform, fill, iota, copy, reduce, transform_reduce, count_if, histogram,
-  /// min_element, max_element, minmax_element, reverse, reverse_copy, rotate, rotate_copy, adjacent_difference, scans,
-  /// copy_if, remove_if, unique, partition, nth_element, sort, sort_by_key, merge, inplace_merge, searches and
-  /// comparisons (find, any_of, equal and their like), for_chunks and reduce_chunks.
+  /// min_element, max_element, minmax_element, reverse, reverse_copy, rotate, rotate_copy, shuffle,
+  /// adjacent_difference, scans, copy_if, remove_if, unique, partition, nth_element, sort, sort_by_key, merge,
+  /// inplace_merge, searches and comparisons (find, any_of, equal and their like), for_chunks and reduce_chunks.
   affinity where = affinity::automatic;
 };
 /// The default.
@@ -62,6 +64,23 @@ template <class T>
 std::size_t whole_leaf(const execution_policy& how) {
   return std::min(cutoff_of<T>(how), std::max<std::size_t>(1, global_calls::chunk_bytes() / sizeof(T)));
 }
+
+/// Memory of a leaf, which neither forks nor joins meanwhile: N elements, not initialized. A T may have no default.
+template <class T>
+class leaf_memory {
+ public:
+  explicit leaf_memory(std::size_t n) : at_(std::allocator<T>().allocate(n)), n_(n) {}
+  leaf_memory(const leaf_memory&) = delete;
+  leaf_memory& operator=(const leaf_memory&) = delete;
+  ~leaf_memory() { std::allocator<T>().deallocate(at_, n_); }
+  [[nodiscard]] T* data() const noexcept { return at_; }
+  [[nodiscard]] std::size_t size() const noexcept { return n_; }
+  [[nodiscard]] std::span<T> span() const noexcept { return {at_, n_}; }
+
+ private:
+  T* const at_;
+  const std::size_t n_;
+};
 
 /// leaf(begin, end) for parts of [begin, end) of at most CUTOFF indices, in tasks. A leaf is copied into each.
 template <class Leaf>

@@ -130,7 +130,7 @@ class selection {
   }
   /// Puts them to the front of TO, which is the range itself, where OTHERS_TOO with the others behind them.
   void write_back(global_span<element> to, bool others_too) const {
-    if (at_.at_owners() && at_.size() == at_.parts()) {
+    if (at_.at_owners()) {
       by_owners(to, others_too);
       return;
     }
@@ -185,9 +185,9 @@ class selection {
   [[nodiscard]] std::size_t leaves() const noexcept { return memory_.span().size(); }
   [[nodiscard]] leaf_reader reader() const { return {how_, a_, keep_, cutoff_, memory_.span()}; }
 
-  // Each part waits in the heap of its owner until all have been read.
+  // What is kept of each piece waits in the heap of its owner until all have been read.
   void by_owners(global_span<element> to, bool others_too) const {
-    const scratch_of_parts<element> memory(at_.parts());
+    const scratch_of_parts<element> memory(at_.size());
     const global_span<global_span<element>> rooms = memory.all();
     at_homes(at_, 0, at_.parts(), [=, at = at_, leaf_of = reader(), leaves = leaves()](std::size_t p) {
       const std::size_t lo = at.begin_of(p, leaves), hi = at.begin_of(p + 1, leaves);

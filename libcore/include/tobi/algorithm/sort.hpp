@@ -7,7 +7,8 @@
 // A range of which workers of several nodes own a part each (tobi::block()) is sorted by its owners: each sorts its
 // part, fetches what belongs there of the others' parts, and merges. Others steal of a part if it is much longer than
 // the rest. With affinity::owner they do in any case, and owners sort within a node, too; affinity::none sorts as
-// anywhere else.
+// anywhere else. Of a range that lies in many pieces (tobi::block_cyclic()) each worker first fetches as much as the
+// others in a row, and writes what it has merged to its place: an element crosses the network up to three times.
 #pragma once
 #ifndef TOBI_HEADER_WARNINGS
 #pragma GCC system_header
@@ -42,14 +43,23 @@ void sort(const execution_policy& how, global_span<T> a, std::optional<global_sp
   static_assert(detail::travels<T>,
                 "tobi: sort() copies bytes: the copy constructor and the destructor of its elements must be trivial");
   with_one_error([&] {
-    const placement at = home_of_sort(how, a);
+    const auto [at, dealt] = find_home_of_sort(how, a);
     if (at.at_owners()) {
-      const auto begins = [=](std::size_t first, std::size_t n) -> part_of_sort<T> {
-        if (given) return {a.subspan(first, n), given->subspan(first, n), {}, false, false};
-        return {a.subspan(first, n), own_memory<T>(n), {}, false, true};
+      const execution_policy here = in_part(how, at);
+      const auto begins = [=, dealt = dealt](std::size_t first, std::size_t n) -> part_of_sort<T> {
+        const global_span<T> part = a.subspan(first, n);
+        if (dealt) {
+          const global_span<T> run = own_memory<T>(n);
+          tobi::copy(here, part, run);
+          return {run, own_memory<T>(n), {}, true, true};
+        }
+        if (given) return {part, given->subspan(first, n), {}, false, false};
+        return {part, own_memory<T>(n), {}, false, true};
       };
-      sort_parts<T>(
-          how, at, a.size(), begins, [](std::size_t, global_span<T>) {}, less);
+      const auto ends = [=, dealt = dealt](std::size_t first, global_span<T> run) {
+        if (dealt) tobi::copy(here, run, a.subspan(first, run.size()));
+      };
+      sort_parts<T>(how, at, a.size(), begins, ends, less);
       return;
     }
     const std::size_t leaf = whole_leaf<T>(how);
@@ -84,7 +94,7 @@ void sort_by_key(const execution_policy& how, global_span<Key> keys, global_span
     transform(policy, run, values.subspan(first, run.size()), [](const pair& p) { return p.value; });
   };
   with_one_error([&] {
-    const placement at = home_of_sort(how, keys);
+    const auto [at, dealt] = find_home_of_sort(how, keys);
     if (!at.at_owners()) {
       std::optional<scratch<pair>> memory;
       if (!given) memory.emplace(2 * all);
@@ -95,9 +105,9 @@ void sort_by_key(const execution_policy& how, global_span<Key> keys, global_span
       return;
     }
     const execution_policy here = in_part(how, at);
-    const auto begins = [=](std::size_t first, std::size_t n) {
-      part_of_sort<pair> part{own_memory<pair>(given ? 0 : n), own_memory<pair>(given ? 0 : n), {}, !given, !given};
-      if (given) {
+    const auto begins = [=, own = dealt || !given](std::size_t first, std::size_t n) {
+      part_of_sort<pair> part{own_memory<pair>(own ? n : 0), own_memory<pair>(own ? n : 0), {}, own, own};
+      if (!own) {
         part.run = given->subspan(first, n);
         part.room = given->subspan(all + first, n);
       }
@@ -112,8 +122,8 @@ void sort_by_key(const execution_policy& how, global_span<Key> keys, global_span
 }  // namespace pieces
 
 /// Sorts A as LESS says. SCRATCH is at least as long (or a std::length_error is thrown), does not overlap A, and has
-/// undefined contents afterwards. For an array that one worker's heap does not hold, allocate it as A was. Elements are
-/// copied by their bytes.
+/// undefined contents afterwards. For an array that one worker's heap does not hold, allocate it as A was. It is not
+/// used where the owners sort what lies in many pieces. Elements are copied by their bytes.
 /// @code
 /// const auto a = tobi::allocate_all<int>(1000);
 /// const auto largest = tobi::run([=] {
@@ -133,8 +143,8 @@ template <class T, class Less = std::less<>>
 void sort(global_span<T> a, global_span<T> scratch, Less less = {}) {
   tobi::sort(par, a, scratch, less);
 }
-/// The same with scratch of its own: as much as each owner has of A in that worker's heap where the owners sort, else
-/// as long as A in the heap of the worker that runs the caller.
+/// The same with scratch of its own: as much as each owner has of A in that worker's heap where the owners sort (twice
+/// as much where A lies in many pieces), else as long as A in the heap of the worker that runs the caller.
 template <class T, class Less = std::less<>>
 void sort(const execution_policy& how, global_span<T> a, Less less = {}) {
   pieces::sort<T>(how, a, std::nullopt, less);

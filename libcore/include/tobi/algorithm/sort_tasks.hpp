@@ -80,14 +80,14 @@ class first_of_runs {
       : runs_(runs),
         k_(k),
         less_(less),
-        values_(std::allocator<T>().allocate(samples * runs.size())),
+        memory_(samples * runs.size()),
+        values_(memory_.data()),
         low_(runs.size()),
         next_(runs.size()) {
     for (const global_span<T>& run : runs) high_.push_back(std::min(k, run.size()));
   }
   first_of_runs(const first_of_runs&) = delete;
   first_of_runs& operator=(const first_of_runs&) = delete;
-  ~first_of_runs() { std::allocator<T>().deallocate(values_, samples * runs_.size()); }
 
   /// Returns the shares. Their sum is K, if LESS orders the elements.
   std::vector<std::size_t> shares() {
@@ -155,7 +155,8 @@ class first_of_runs {
   const std::vector<global_span<T>>& runs_;
   const std::size_t k_;
   Less& less_;
-  T* const values_;                      // a T may have no default
+  const leaf_memory<T> memory_;
+  T* const values_;                      // by number in asked_
   std::vector<std::size_t> low_, high_;  // between these each share lies
   std::vector<std::size_t> next_;        // of each run, the first sample that comes later
   std::vector<sample> asked_;            // by run and place
@@ -267,21 +268,27 @@ void sort_parts(const execution_policy& asked, const placement& at, std::size_t 
   });
 }
 
-/// Where the parts of A are sorted: in tasks anywhere, if they lie on one node, are small, or a worker has several.
-/// Where all workers own about as much, each sorts what it owns without being stolen from: nobody would idle, and what
-/// is stolen by another node is fetched and written back (measured: one and a half times as long with 64 MB on two
-/// nodes).
+/// Where the parts of a range are sorted.
+struct home_of_sort {
+  placement at;  // with one piece per worker, or nowhere
+  bool dealt;    // the range lies in more pieces, so what is sorted of it is brought together first
+};
+/// The parts of A are sorted in tasks anywhere if they lie on one node or are small. Where all workers own about as
+/// much, each sorts its part without being stolen from: nobody would idle, and what is stolen by another node is
+/// fetched and written back (measured: one and a half times as long with 64 MB on two nodes).
 template <class T>
-placement home_of_sort(const execution_policy& how, global_span<T> a) {
+home_of_sort find_home_of_sort(const execution_policy& how, global_span<T> a) {
   const placement at(a, how.where);
   const bool small = how.where == affinity::automatic && a.size() / cutoff_of<T>(how) < at.parts();
-  if (small || !at.at_owners() || at.parts() < 2 || at.parts() < at.size()) return {a, affinity::none};
-  if (how.where != affinity::automatic) return at;
+  if (small || !at.at_owners() || at.parts() < 2) return {{a, affinity::none}, false};
+  const bool dealt = at.parts() < at.size();
+  if (how.where != affinity::automatic) return {dealt ? at.evenly() : at, dealt};
+  if (dealt) return {placement(a, affinity::owner_computes).evenly(), true};
   std::size_t longest = 0;
   for (std::size_t p = 0; p < at.parts(); ++p) {
     longest = std::max(longest, at.begin_of(p + 1, a.size()) - at.begin_of(p, a.size()));
   }
-  return {a, longest <= a.size() / at.workers() * 3 / 2 ? affinity::owner_computes : affinity::owner};
+  return {{a, longest <= a.size() / at.workers() * 3 / 2 ? affinity::owner_computes : affinity::owner}, false};
 }
 
 }  // namespace pieces

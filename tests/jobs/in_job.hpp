@@ -67,13 +67,24 @@ outcome in_child(Body body, const char* until_said = nullptr) {
   return o;
 }
 
+/// Sets ENV in this process. With TESTS_OVER=verbs a job that would be over a network, simulated or real, is over that
+/// transport.
+inline void set_all(std::span<const std::pair<const char*, const char*>> env) {
+  const char* const over = std::getenv("TESTS_OVER");
+  for (const auto& [name, value] : env) {
+    const bool is_network = std::string_view(name) == "TOBI_TRANSPORT" &&
+                            (std::string_view(value) == "sim" || std::string_view(value) == "ofi");
+    setenv(name, over != nullptr && is_network ? over : value, 1);
+  }
+}
+
 /// BODY(rt) runs on every worker; what it returns on a rank is that process's exit status.
 template <class Body>
 outcome in_job(int workers, std::span<const std::pair<const char*, const char*>> env, Body body,
                const std::vector<std::pair<const char*, const char*>>& more = {}) {
   return in_child([&] {
-    for (const auto& [name, value] : env) setenv(name, value, 1);
-    for (const auto& [name, value] : more) setenv(name, value, 1);
+    set_all(env);
+    set_all(more);
     int status = 0;
     {
       tobi::runtime rt(tobi::options{.workers = workers});

@@ -32,7 +32,7 @@ class ityr_programs : public testing::TestWithParam<way> {
   template <class Program>
   void expect_zero(Program program) {
     const outcome o = in_child([&] {
-      for (const auto& [name, value] : GetParam().env) setenv(name, value, 1);
+      set_all(GetParam().env);
       setenv("TOBI_WORKERS", std::to_string(GetParam().workers).c_str(), 1);
       ityr::init();
       const int status = program();

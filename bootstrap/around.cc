@@ -13,15 +13,13 @@
 #include <cstring>
 #include <string_view>
 
+#include "bootstrap/bootstrap.hpp"
 #include "libcore/base/log.hpp"
 #include "libcore/base/plain_text.hpp"
 
 namespace tobi::bootstrap {
 
 namespace {
-
-// Not TOBI_...: it is no setting.
-constexpr const char* job_mark = "_TOBIUO_JOB";
 
 // Bytes by chance that the kernel gives a program as it begins: forked processes have their parent's, and no other
 // program has them. So a process id that is used again is no other's.

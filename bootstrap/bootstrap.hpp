@@ -138,6 +138,9 @@ using fork_news = void (*)(int workers);
 [[nodiscard]] std::unique_ptr<exchange> launched_processes(const base::settings& in_force);
 /// Whether the environment says that a launcher started this process, and TOBI_BOOTSTRAP does not say otherwise.
 [[nodiscard]] bool launched() noexcept;
+/// The variable by which a program finds that a process of a job has started it; not TOBI_..., since it is no setting.
+/// One that is to be in a job of its own, in that process's place, is started without it.
+inline constexpr const char* job_mark = "_TOBIUO_JOB";
 /// To be called first. Until this process has joined the others of its launcher, it is "process N on HOST" in what it
 /// says, and what is fatal to it ends the job: the others would wait for it. Without a launcher this does nothing.
 void before_joining();

@@ -41,6 +41,7 @@ struct peer {
   file connection;
   std::string in{};  // what has come and has not been taken
   std::string host{};
+  std::size_t place = 0;  // where it wants to be
 
   // False: it has closed, or the connection has failed.
   bool receive(std::size_t enough = ~std::size_t{0}) {
@@ -200,12 +201,36 @@ bool admits(peer& p) {
   const std::size_t end = m.bytes.find('\n');
   if (m.what != kind::hello || end == std::string::npos) return false;
   p.host = m.bytes.substr(0, end);
-  const std::string purpose = m.bytes.substr(end + 1);
+  const std::size_t end_of_purpose = m.bytes.find('\n', end + 1);
+  const std::string purpose = m.bytes.substr(end + 1, end_of_purpose - end - 1);
+  if (end_of_purpose != std::string::npos) {
+    const char* const digits = m.bytes.data() + end_of_purpose + 1;
+    (void)std::from_chars(digits, m.bytes.data() + m.bytes.size(), p.place);
+  }
   if (purpose == chosen_manner().purpose) return true;
   (void)p.say(kind::refused, {}, chosen_manner().purpose);
   base::log(base::log_level::warn, "a process on " + p.host + " came for another purpose (" +
                                        (purpose.empty() ? "a program" : purpose) + ") and was refused.");
   return false;
+}
+
+// Those that want a place get it, the first of each; the others have what is left, in the order in which they came.
+void put_in_places(std::vector<peer>& in) {
+  std::vector<peer> all(in.size());
+  std::vector<bool> taken(in.size());
+  const auto give = [&](std::size_t place, peer& p) {
+    all[place] = std::move(p);
+    taken[place] = true;
+    p.place = ~std::size_t{0};  // it has one
+  };
+  for (peer& p : in) {
+    if (p.place - 1 < in.size() && !taken[p.place - 1]) give(p.place - 1, p);
+  }
+  for (peer& p : in) {
+    if (p.place == ~std::size_t{0}) continue;
+    give(static_cast<std::size_t>(std::find(taken.begin(), taken.end(), false) - taken.begin()), p);
+  }
+  in = std::move(all);
 }
 
 std::unique_ptr<exchange> listen_for(int size, base::port_range ports) {
@@ -238,6 +263,7 @@ std::unique_ptr<exchange> listen_for(int size, base::port_range ports) {
       if (what != reading::part || !talks) unknown.erase(unknown.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
+  put_in_places(in);
   const bool last = chosen_manner().listener_is_last;
   for (std::size_t i = 0; i < in.size(); ++i) {
     const std::uint64_t words[] = {i + (last ? 0 : 1), static_cast<std::uint64_t>(size)};
@@ -302,7 +328,9 @@ std::unique_ptr<exchange> connect_to(const std::string& place) {
     const timespec moment{0, 200'000'000};
     nanosleep(&moment, nullptr);
   }
-  (void)hub.say(kind::hello, {}, base::host_name() + "\n" + chosen_manner().purpose);
+  const manner& own = chosen_manner();
+  const std::string wish = own.place == 0 ? "" : "\n" + std::to_string(own.place);
+  (void)hub.say(kind::hello, {}, base::host_name() + "\n" + own.purpose + wish);
   hub.host = host;
   while (!hub.has_message()) {
     pollfd readable{hub.connection.fd(), POLLIN, 0};

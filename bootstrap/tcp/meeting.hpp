@@ -22,6 +22,7 @@ inline constexpr std::uint16_t meeting_port = 18520;  // where TOBI_PORTS says n
 struct manner {
   std::string purpose;            // "" for programs
   bool listener_is_last = false;  // the process that connects is rank 0, and gives the settings
+  int place = 0;  // of those that connect, else in the order in which they come: its rank, if it is free
 };
 void set_manner(manner m);
 

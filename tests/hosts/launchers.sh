@@ -15,6 +15,8 @@ one_each="mpirun.openmpi --host h1,h2,h3"
 mpiexec="mpiexec.mpich -hosts h1:2,h2:2,h3:2 -n 6"
 tcp='TOBI_OFI_PROVIDER=tcp;ofi_rxm'
 one_message() { [ "$(cat "$out" "$err" | grep -c '^tobi: ')" -eq 1 ]; }
+# mpirun's own children and it move each of them to a group of its own, and one may come second.
+silent_but_for_mpirun() { ! grep -qv 'plm:rsh: Warning: setpgid' "$err"; }
 right() {  # WORDS WORKERS COMMAND...: a job with the right result and no complaint
   local words=$1 workers=$2
   shift 2
@@ -46,8 +48,9 @@ SCRIPT
 chmod +x "$folder/mistaken"
 for launcher in "$per_node" "$one_each" "$mpiexec"; do
   run $launcher "$folder/mistaken"
-  all "a mistake on one host ends the job, and names it: ${launcher%% *}" '[ $status -ne 0 ]' '! says result' one_message \
-    'cat "$out" "$err" | grep -q "^tobi: process [0-9] on h2: TOBI_STACK_SIZE=pigeon"'
+  all "a mistake on one host ends the job, and names it: ${launcher%% *}" '[ $status -ne 0 ]' '! says result' \
+    'messages=$(cat "$out" "$err" | grep "^tobi: ")' '[ "$(wc -l <<<"$messages")" -le 2 ]' \
+    '! grep -qv "^tobi: process [0-9] on h2: TOBI_STACK_SIZE=pigeon" <<<"$messages"'
 done
 run srun --mpi=pmix -N 2 "$BIN/tobi-perf" get --size 8,64 --iters 200
 all "srun -N 2 tobi-perf get measures between two hosts, and names both" '[ $status -eq 0 ]' 'says "rank 0 on h1.*, rank 1 on h2"' \
@@ -55,6 +58,11 @@ all "srun -N 2 tobi-perf get measures between two hosts, and names both" '[ $sta
 run srun --mpi=pmix -N 2 --ntasks-per-node=2 "$BIN/tobi-perf" rate --pairs 2 --bidirectional --iters 4096
 all "two pairs across two hosts, in both directions" '[ $status -eq 0 ]' 'says "rank 0 on h1.*, rank 2 on h2"' \
   '[ "$(grep -c "^rate-both  *ofi " "$out")" -eq 1 ]' silent
+# The pairs of its sheet are of both hosts, and so are its crowds and its steals.
+run srun --mpi=pmix -N 2 --ntasks-per-node=2 "$BIN/tobi-perf" all --json -n 48 -w 5 --size 8,4K
+all "srun -N 2 tobi-perf all makes the sheet between two hosts, of several ranks and of steals" '[ $status -le 1 ]' silent \
+  '[ "$(grep -c "rank 0 on h1[^,]*, rank 1 on h2" "$out")" -eq 5 ]' 'jq -se "map(select(.ranks)) | length == 4 and all(.[]; .median_us)" "$out" >/dev/null' \
+  'jq -se "map(select(.op)) | map(.op) | contains([\"get\", \"rate\", \"steal.steal_word: steal\", \"steal.the: lock\"])" "$out" >/dev/null'
 run srun --mpi=pmix -N 2 "$BIN/tobi-conform" ofi --rule put-integrity --rule get-integrity
 all "and tobi-conform asks its rules" '[ $status -eq 0 ]' '[ "$(grep -c ^pass "$out")" -eq 2 ]' '! says "^fail"'
 cat >"$folder/odd" <<SCRIPT
@@ -70,7 +78,7 @@ run srun --mpi=pmix -N 3 "$folder/odd"
 all "and marks what differs, with its ranks and hosts" '[ $status -eq 0 ]' silent 'says "^  h2 .*differs from rank 0"' 'says "^  TOBI_STACK_SIZE"' \
   'says "rank 1 on h2: 1M"' 'says "ranks 0, 2 on h1 h3: 64M"' 'says "^  pages locked_limit_bytes"' 'says "rank 2 on h3: 65536"'
 run $one_each "$BIN/tobi-info" --json
-all "and so under mpirun, where MPI is not opened twice" '[ $status -eq 0 ]' silent '[ "$(grep -c "\"kind\":\"host\"" "$out")" -eq 3 ]'
+all "and so under mpirun, where MPI is not opened twice" '[ $status -eq 0 ]' silent_but_for_mpirun '[ "$(grep -c "\"kind\":\"host\"" "$out")" -eq 3 ]'
 
 # --- mpirun of Open MPI ---
 right "mpirun, a process per worker" 6 $mpirun $trees

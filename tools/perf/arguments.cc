@@ -355,6 +355,8 @@ arguments parse(int argc, char** argv) {
   tobi_tools::add_meeting(app, meeting);
   app.add_flag("--child", a.child)->group("");
   app.add_flag("--sheet", a.sheet)->group("");
+  app.add_flag("--last-listens", a.last_listens)->group("");
+  app.add_option("--place", a.place)->group("");
   tobi_tools::parse(app, argc, argv, tobi_tools::sentence_of);
   tobi_tools::meet(meeting, "tobi-perf", argv);
   a.meets = meeting.listen || !meeting.connect.empty();

@@ -36,10 +36,12 @@ struct arguments {
   std::string html;        // all: the page's file, or ""
   std::string samples;     // the file, or ""
   bool histogram = false;
-  double duration_s = 0;  // of a row; 0: some tenths of a second
-  bool meets = false;     // --listen or --connect
-  bool sheet = false;     // rows are for a cost sheet, which wants the parts of a steal too
-  bool child = false;     // this process measures one transport and prints rows for the one that started it
+  double duration_s = 0;      // of a row; 0: some tenths of a second
+  bool meets = false;         // --listen or --connect
+  bool sheet = false;         // rows are for a cost sheet, which wants the parts of a steal too
+  bool last_listens = false;  // a child of one of two hosts that have met: the one that connects is rank 0
+  int place = 0;              // a child on another host: its rank
+  bool child = false;         // this process measures one transport and prints rows for the one that started it
 };
 
 /// What rank 0 gives to the others.

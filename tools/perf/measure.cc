@@ -18,6 +18,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/tcp/meeting.hpp"
 #include "libcore/base/log.hpp"
+#include "tools/perf/agents.hpp"
 #include "tools/perf/control.hpp"
 #include "tools/perf/initiator.hpp"
 #include "tools/perf/items.hpp"
@@ -45,7 +46,7 @@ int peer_file(tobi::bootstrap::bootstrap& job, int own) {
   std::array<int, 2> theirs{};
   const int other = job.rank() == 0 ? 1 : 0;
   std::memcpy(theirs.data(), job.get(other, "files").data(), sizeof theirs);
-  if (job.nodes()[0] != job.nodes()[1]) return -1;
+  if (job.nodes()[job.rank()] != job.nodes()[other]) return -1;
   const std::string path = "/proc/" + std::to_string(theirs[0]) + "/fd/" + std::to_string(theirs[1]);
   const int here = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (here < 0) {
@@ -366,13 +367,36 @@ std::string wrong_number(const arguments& a, int size) {
     return fmt::format("tobi-perf {} {} measures between {} processes; start so many.",
                        a.with == crowd::incast ? "--incast" : "--all-to-all", a.ranks, size);
   }
+  if (size == 2 && a.op == sheet_op) {
+    return a.transports.front() == "mpi" ? "tobi-perf all measures mpi between two processes; start two."
+                                         : "tobi-perf all measures between processes; start two, or more.";
+  }
   if (size == 2) return "tobi-perf measures between two processes; start two, or give --pairs for more.";
   return fmt::format(
       "tobi-perf measures between two processes, and TOBI_AMO_SERVER=worker takes {} for their nodes; start {}.",
       size - 2, size);
 }
 
+// A sheet has rows of any two processes, of several, and of a runtime.
+int measure_in_parts(tobi::bootstrap::bootstrap& job, const base::settings& settings, const arguments& a) {
+  agents all(job, settings);
+  int status = 0;
+  if (job.rank() == 0) {
+    if (!can_write_page(a)) base::fatal("--html: " + a.html + " cannot be written.", base::exit_usage);
+    status = run_sheets(all, a);
+    all.quit();
+  } else {
+    all.serve();
+  }
+  job.finalize();
+  return status;
+}
+
 }  // namespace
+
+int processes_with_servers(const arguments& a, const base::settings& in_force) {
+  return uses_runtime(a.op) ? 2 : processes_of(a) + servers_of(in_force);
+}
 
 int measure_operations(arguments a) {
   base::settings settings = base::read_settings();
@@ -381,7 +405,7 @@ int measure_operations(arguments a) {
     base::fatal("tobi-perf measures several at once without servers; leave TOBI_AMO_SERVER=worker out.",
                 base::exit_usage);
   }
-  const int size = processes_of(a) + servers_of(settings);
+  const int size = processes_with_servers(a, settings);
   transports::context here{0, a.pairs > 1 ? 2 : size, nodes_of(settings, a), settings};
   const auto cannot_be_used = [&](const std::string& why) {
     for (const std::uint64_t bytes : a.op == sheet_op ? std::vector{a.sizes.front()} : a.sizes)
@@ -396,9 +420,11 @@ int measure_operations(arguments a) {
   }
   arch::ns_per_cycle();
   auto job = launched ? tobi::bootstrap::start(settings, 0, 1) : tobi::bootstrap::fork_workers(size);
-  if (job->size() != size) {
-    base::fatal_everywhere(job->rank(), wrong_number(a, size), base::exit_usage);
-  }
+  const bool any_number = launched && !a.child && a.op == sheet_op && job->size() > 1;
+  const auto check_size = [&] {
+    if (job->size() != size) base::fatal_everywhere(job->rank(), wrong_number(a, size), base::exit_usage);
+  };
+  if (!any_number) check_size();
   pair* pairs = nullptr;
   if (a.pairs > 1) {
     if (job->rank() != 0)
@@ -409,13 +435,18 @@ int measure_operations(arguments a) {
   }
   if (launched && !a.child && job->rank() == 0) begin_samples(a);
   here.rank = job->rank();
-  if (launched && !a.child) {
+  if (any_number) here.size = job->size();
+  // What mpirun has started for one transport of this machine is as this process has said.
+  if (launched && (!a.child || tobi::bootstrap::tcp::is_asked())) {
     if (job->nodes().back() != 0) here.nodes.assign(job->nodes().begin(), job->nodes().end());
     if (const std::string why = agree(*job, here, a); !why.empty()) {
       if (job->rank() == 0) cannot_be_used(why);
       job->finalize();
       return 0;
     }
+    // MPI's processes are those of its launcher.
+    if (!a.child && a.op == sheet_op && a.transports.front() != "mpi") return measure_in_parts(*job, settings, a);
+    if (any_number) check_size();
   }
   return measure_in(*job, settings, here, a, pairs);
 }

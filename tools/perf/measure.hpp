@@ -3,6 +3,7 @@
 // gathers them.
 #pragma once
 
+#include "libcore/base/settings.hpp"
 #include "tools/perf/arguments.hpp"
 #include "tools/perf/work.hpp"
 
@@ -10,6 +11,8 @@ namespace tobi_perf {
 
 /// The operations of transports/transport.hpp, between two ranks.
 int measure_operations(arguments a);
+/// How many processes that takes, with those that serve.
+[[nodiscard]] int processes_with_servers(const arguments& a, const tobi::base::settings& in_force);
 /// Steals and barriers, by programs of the public interface.
 int measure_runtime(const arguments& a);
 

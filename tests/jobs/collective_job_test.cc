@@ -117,6 +117,7 @@ TEST(a_rank_that_is_late, is_waited_for) {
 // Naps of constant length were 25 microseconds per worker of a core: some ten thousand in this time, which on few cores
 // is all that the cores can do. Over a fabric that can be slept on, what is waited for ends a nap.
 TEST(a_rank_that_waits_for_long, naps_longer_and_longer) {
+  if (std::getenv("TESTS_OVER") != nullptr) GTEST_SKIP() << "it is about libfabric, which can be slept on";
   const outcome o = in_job(8, {{"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "ofi"}}, [](tobi::runtime& rt) {
     const auto naps = [] {
       rusage used{};

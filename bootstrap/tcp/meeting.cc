@@ -215,21 +215,17 @@ bool admits(peer& p) {
 }
 
 // Those that want a place get it, the first of each; the others have what is left, in the order in which they came.
+// What a process wants may be any number.
 void put_in_places(std::vector<peer>& in) {
-  std::vector<peer> all(in.size());
-  std::vector<bool> taken(in.size());
-  const auto give = [&](std::size_t place, peer& p) {
-    all[place] = std::move(p);
-    taken[place] = true;
-    p.place = ~std::size_t{0};  // it has one
-  };
-  for (peer& p : in) {
-    if (p.place - 1 < in.size() && !taken[p.place - 1]) give(p.place - 1, p);
+  std::vector<const peer*> who(in.size());
+  for (const peer& p : in) {
+    if (p.place != 0 && p.place <= who.size() && who[p.place - 1] == nullptr) who[p.place - 1] = &p;
   }
-  for (peer& p : in) {
-    if (p.place == ~std::size_t{0}) continue;
-    give(static_cast<std::size_t>(std::find(taken.begin(), taken.end(), false) - taken.begin()), p);
+  for (const peer& p : in) {
+    if (std::find(who.begin(), who.end(), &p) == who.end()) *std::find(who.begin(), who.end(), nullptr) = &p;
   }
+  std::vector<peer> all;
+  for (const peer* const p : who) all.push_back(std::move(in[static_cast<std::size_t>(p - in.data())]));
   in = std::move(all);
 }
 

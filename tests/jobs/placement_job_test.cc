@@ -482,64 +482,71 @@ TEST_P(placed, a_sort_whose_comparison_throws_or_contradicts_itself_ends) {
   });
 }
 
+// Where bytes are counted: what is read ahead of each share depends on what came before it.
+const std::vector<setting> asked_alone{{"TOBI_READ_AHEAD", "0"}};
+
 // An element crosses the network once, if it belongs elsewhere, and is nowhere written back. Where the range lies in
 // many pieces it may cross on its way to the others, and to its place.
 TEST_P(placed, a_sort_by_owners_moves_each_element_once) {
   if (!moves()) GTEST_SKIP() << "its tasks do not move";
-  expect_zero([](tobi::runtime& rt) {
-    const std::size_t n = 200000, bytes = n * sizeof(record);
-    const std::uint64_t asked = 100 * 1024 * static_cast<std::uint64_t>(rt.size());
-    for (const tobi::distribution dealt : {tobi::block(), tobi::block_cyclic(1 << 16)}) {
-      const auto a = tobi::allocate_all<record>(n, dealt);
-      const std::uint64_t crossing = dealt.chunk_bytes == 0 ? 0 : bytes;
-      for (const affinity where : {affinity::automatic, affinity::owner_computes}) {
-        for (const order how : {order::none, order::up}) {
-          tobi::run([=] { fill_records(a, std::uint64_t{1} << 40, how); });
-          rt.reset_stats();
-          tobi::run([=] { tobi::sort({.where = where}, a, earlier); });
-          const tobi::statistics all = rt.stats();
-          CHECK(tobi::run([=] { return tobi::is_sorted(a, earlier); }));
-          const std::uint64_t moved = crossing + (how == order::none ? bytes : 0);
-          CHECK(all.global.fetched_bytes < moved + asked && all.global.written_bytes < crossing + asked);
+  expect_zero(
+      [](tobi::runtime& rt) {
+        const std::size_t n = 200000, bytes = n * sizeof(record);
+        const std::uint64_t asked = 100 * 1024 * static_cast<std::uint64_t>(rt.size());
+        for (const tobi::distribution dealt : {tobi::block(), tobi::block_cyclic(1 << 16)}) {
+          const auto a = tobi::allocate_all<record>(n, dealt);
+          const std::uint64_t crossing = dealt.chunk_bytes == 0 ? 0 : bytes;
+          for (const affinity where : {affinity::automatic, affinity::owner_computes}) {
+            for (const order how : {order::none, order::up}) {
+              tobi::run([=] { fill_records(a, std::uint64_t{1} << 40, how); });
+              rt.reset_stats();
+              tobi::run([=] { tobi::sort({.where = where}, a, earlier); });
+              const tobi::statistics all = rt.stats();
+              CHECK(tobi::run([=] { return tobi::is_sorted(a, earlier); }));
+              const std::uint64_t moved = crossing + (how == order::none ? bytes : 0);
+              CHECK(all.global.fetched_bytes < moved + asked && all.global.written_bytes < crossing + asked);
+            }
+          }
+          tobi::free_all(a);
         }
-      }
-      tobi::free_all(a);
-    }
-    return 0;
-  });
+        return 0;
+      },
+      asked_alone);
 }
 
 // Selections write where their range lies, or at home, however many pieces that has. A shuffle fetches each element
 // once, and writes it once to another node where its place is not with the rest of its bin.
 TEST_P(placed, selections_and_shuffles_by_owners_move_no_element_twice) {
   if (!moves()) GTEST_SKIP() << "its tasks do not move";
-  expect_zero([](tobi::runtime& rt) {
-    const std::size_t n = 400000, bytes = n * sizeof(std::int64_t);
-    for (const tobi::distribution dealt : {tobi::block(), tobi::block_cyclic(1 << 16)}) {
-      // Counts, by worker and by piece.
-      const std::uint64_t asked = 100 * 1024 * static_cast<std::uint64_t>(rt.size()) +
-                                  (dealt.chunk_bytes == 0 ? 0 : bytes / dealt.chunk_bytes * (16 << 10));
-      const auto a = tobi::allocate_all<std::int64_t>(n, dealt);
-      const auto moved_by = [&](auto algorithm) {
-        tobi::run([=] { tobi::iota(a, 0); });
-        rt.reset_stats();
-        tobi::run([=] { algorithm(tobi::execution_policy{.where = affinity::owner_computes}); });
-        const tobi::statistics all = rt.stats();
-        return std::pair(all.global.fetched_bytes, all.global.written_bytes);
-      };
-      const auto late = [=](std::int64_t x) { return x >= static_cast<std::int64_t>(n / 2); };
-      const auto few = [](std::int64_t x) { return x % 16 == 0; };
-      const auto parted = moved_by([=](const tobi::execution_policy& by) { tobi::partition(by, a, late); });
-      CHECK(parted.first < asked && parted.second < bytes + asked);
-      const auto removed = moved_by([=](const tobi::execution_policy& by) { tobi::remove_if(by, a, few); });
-      CHECK(removed.first < asked && removed.second < bytes + asked);
-      const auto shuffled = moved_by([=](const tobi::execution_policy& by) { tobi::shuffle(by, a, 7); });
-      const std::uint64_t borders = dealt.chunk_bytes == 0 ? bytes / 16 : bytes;
-      CHECK(shuffled.first < bytes + borders + asked && shuffled.second < borders + asked);
-      tobi::free_all(a);
-    }
-    return 0;
-  });
+  expect_zero(
+      [](tobi::runtime& rt) {
+        const std::size_t n = 400000, bytes = n * sizeof(std::int64_t);
+        for (const tobi::distribution dealt : {tobi::block(), tobi::block_cyclic(1 << 16)}) {
+          // Counts, by worker and by piece.
+          const std::uint64_t asked = 100 * 1024 * static_cast<std::uint64_t>(rt.size()) +
+                                      (dealt.chunk_bytes == 0 ? 0 : bytes / dealt.chunk_bytes * (16 << 10));
+          const auto a = tobi::allocate_all<std::int64_t>(n, dealt);
+          const auto moved_by = [&](auto algorithm) {
+            tobi::run([=] { tobi::iota(a, 0); });
+            rt.reset_stats();
+            tobi::run([=] { algorithm(tobi::execution_policy{.where = affinity::owner_computes}); });
+            const tobi::statistics all = rt.stats();
+            return std::pair(all.global.fetched_bytes, all.global.written_bytes);
+          };
+          const auto late = [=](std::int64_t x) { return x >= static_cast<std::int64_t>(n / 2); };
+          const auto few = [](std::int64_t x) { return x % 16 == 0; };
+          const auto parted = moved_by([=](const tobi::execution_policy& by) { tobi::partition(by, a, late); });
+          CHECK(parted.first < asked && parted.second < bytes + asked);
+          const auto removed = moved_by([=](const tobi::execution_policy& by) { tobi::remove_if(by, a, few); });
+          CHECK(removed.first < asked && removed.second < bytes + asked);
+          const auto shuffled = moved_by([=](const tobi::execution_policy& by) { tobi::shuffle(by, a, 7); });
+          const std::uint64_t borders = dealt.chunk_bytes == 0 ? bytes / 16 : bytes;
+          CHECK(shuffled.first < bytes + borders + asked && shuffled.second < borders + asked);
+          tobi::free_all(a);
+        }
+        return 0;
+      },
+      asked_alone);
 }
 
 // Fork-join with a journey at every step.

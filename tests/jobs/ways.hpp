@@ -43,10 +43,10 @@ inline std::vector<way> usual_ways_and(std::vector<way> more) {
 
 class in_each_way : public testing::TestWithParam<way> {
  protected:
-  /// BODY(rt) is 0 on all workers, and the job says nothing.
+  /// BODY(rt) is 0 on all workers, and the job says nothing. MORE are settings for it.
   template <class Body>
-  void expect_zero(Body body) {
-    const outcome o = in_job(GetParam().workers, {}, body, GetParam().env);
+  void expect_zero(Body body, const std::vector<setting>& more = {}) {
+    const outcome o = in_job(GetParam().workers, more, body, GetParam().env);
     EXPECT_EQ(o.status, 0) << o.said;
     EXPECT_EQ(o.said, "");
   }

@@ -10,7 +10,9 @@
 //      small.
 //   3. Each bin is copied to its place, or shuffled on the way there.
 //
-// A bin begins at the owner of its place. So an element crosses the network once, in step 2.
+// A bin begins at the owner of its place, where its memory lies if the caller gives none. So an element crosses the
+// network once, in step 2, and once more where its place is another owner's than the bin's: in a range that lies in
+// many pieces (tobi::block_cyclic()).
 //
 // Work O(n log n / log 256), depth O(log n) and a leaf for each time that elements are thrown. Random numbers are those
 // of SplitMix64. May migrate the caller, which holds no checkout.

@@ -166,8 +166,8 @@ void sort(global_vector<T>& a, Less less = {}) {
 }
 
 /// Sorts KEYS as LESS says, and VALUES in the same order. Equal keys keep theirs. SCRATCH has twice as many elements
-/// (or a std::length_error is thrown), overlaps neither, and has undefined contents afterwards. VALUES is at least as
-/// long as KEYS, or a std::length_error is thrown.
+/// (or a std::length_error is thrown), overlaps neither, and has undefined contents afterwards. It is not used where
+/// the owners sort what lies in many pieces. VALUES is at least as long as KEYS, or a std::length_error is thrown.
 template <class Key, class Value, class Less = std::less<>>
 void sort_by_key(const execution_policy& how, global_span<Key> keys, global_span<Value> values,
                  global_span<keyed<Key, Value>> scratch, Less less = {}) {

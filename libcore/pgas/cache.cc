@@ -652,7 +652,10 @@ bool cache::is_valid() const noexcept {
 
 void cache::unmatched(std::uintptr_t at, std::size_t bytes, access how) const {
   const std::string what = "a checkin of " + described(at, bytes, how) + " matches no checkout";
-  if (const checkout_key* other = held_.at(at); other != nullptr) {
+  const auto begins_there = [at](const checkout_key& k) { return k.at == at; };
+  std::optional<checkout_key> other = held_.find(begins_there);
+  if (!other) other = in_place::find(begins_there);
+  if (other) {
     base::fatal(what + ": what is held there is " + described(other->at, other->bytes, other->how) +
                 "; a checkin repeats the arguments of its checkout.");
   }

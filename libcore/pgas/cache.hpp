@@ -176,10 +176,13 @@ class cache {
 
   [[nodiscard]] const held_checkouts& held() const noexcept { return held_; }
   [[nodiscard]] cache_counts& counts() noexcept { return counts_; }
-  /// What can be read without asking the cache, while it is allowed: of no bytes yet.
-  [[nodiscard]] detail::plain_reads plain_reads() const noexcept {
-    static_assert(detail::plain_reads::plain == mapped_for_good);
-    return {base_, 0, table_.all(), shift_, 0};
+  /// Says in TO what can be used without asking the cache, while it is allowed.
+  void describe(detail::plain_memory& to) const noexcept {
+    static_assert(detail::plain_memory::plain == mapped_for_good);
+    to.base = base_;
+    to.blocks = table_.all();
+    to.mask = mask_;
+    to.shift = shift_;
   }
 
   /// What of C1 to C5 can be seen between two calls, by a walk over all slots.

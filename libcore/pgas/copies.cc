@@ -26,16 +26,17 @@ void memory::copies::check(std::uintptr_t at, std::size_t bytes, access how) con
   if (const char* wrong = m_.wrong_with(at, bytes, how == access::put, known); wrong != nullptr) {
     base::fatal(described(how, bytes) + wrong, base::exit_usage);
   }
-  for (const checkout_key& k : m_.cache_.held().all()) {
-    const bool both_read = how == access::get && (k.how == access::read || k.how == access::get);
-    if (both_read || k.at >= at + bytes || at >= k.at + k.bytes) continue;
-    const bool is_copy = k.how == access::get || k.how == access::put;
-    base::fatal(
-        described(how, bytes) + " overlaps " +
-            (is_copy ? described(k.how, k.bytes) + ", which is under way; wait for it before."
-                     : "a checkout of " + std::to_string(k.bytes) + " bytes that this task holds; check it in before."),
-        base::exit_usage);
-  }
+  const std::optional<checkout_key> k = m_.held_that([=](const checkout_key& held) {
+    const bool both_read = how == access::get && (held.how == access::read || held.how == access::get);
+    return !both_read && held.at < at + bytes && at < held.at + held.bytes;
+  });
+  if (!k) return;
+  const bool is_copy = k->how == access::get || k->how == access::put;
+  base::fatal(
+      described(how, bytes) + " overlaps " +
+          (is_copy ? described(k->how, k->bytes) + ", which is under way; wait for it before."
+                   : "a checkout of " + std::to_string(k->bytes) + " bytes that this task holds; check it in before."),
+      base::exit_usage);
 }
 
 void memory::copies::begin(std::uintptr_t at, std::size_t bytes, void* local, access how, bool wait,
@@ -48,7 +49,7 @@ void memory::copies::begin(std::uintptr_t at, std::size_t bytes, void* local, ac
   m_.sites_.at(place);
   if (m_.watch_ != nullptr) m_.watch_->begins(as_checkout(at, bytes, how), place);
   m_.cache_.hold({at, bytes, how});
-  tobi_hot.doorbell = &held_rings;
+  ring_held();
   const std::uint64_t offset = m_.offset_of(reinterpret_cast<const void*>(at));
   if (how == access::get) {
     m_.cache_.read_around(offset, bytes, static_cast<std::byte*>(local));
@@ -71,7 +72,7 @@ void memory::copies::land(std::uintptr_t at, std::size_t bytes, access how) {
     base::fatal(described(how, bytes) + " was waited for in another task than began it.", base::exit_usage);
   }
   if (m_.watch_ != nullptr) m_.watch_->ends(as_checkout(at, bytes, how));
-  if (m_.cache_.held().empty()) tobi_hot.doorbell = m_.usual_bell_;
+  m_.rest_bell();
   m_.serve();
 }
 

@@ -51,6 +51,10 @@ void tobi_checkin(const void* at, std::size_t bytes, std::uint32_t how) {
   const tasks::indoors now;
   here().checkin(address(at), bytes, static_cast<pgas::access>(how));
 }
+void tobi_global_serve() {
+  const tasks::indoors now;
+  here().serve();
+}
 void tobi_global_copy(const void* at, std::size_t bytes, void* local, std::uint32_t how, bool wait) {
   const tasks::indoors now;
   pgas::memory::copies(here()).begin(address(at), bytes, local, static_cast<pgas::access>(how), wait,

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checkouts that this worker holds, so that a checkin that matches none is noticed. They mostly nest, so the newest
-// is looked at first.
+// is looked at first. Those of memory that is used as it stands are noted by the header itself, in place
+// (tobi::detail::plain_memory). They are apart: the attendant looks at what is held of the cache while its worker
+// computes, and while the header notes.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
+
+#include "tobi/detail/global.hpp"
 
 namespace tobi::pgas {
 
@@ -39,16 +44,11 @@ class held_checkouts {
     }
     return remove_older(k);
   }
-  /// One that begins at AT, for a message; null: there is none.
-  [[nodiscard]] const checkout_key* at(std::uintptr_t at) const noexcept {
-    const auto found = std::find_if(all().begin(), all().end(), [at](const checkout_key& k) { return k.at == at; });
-    return found == all().end() ? nullptr : &*found;
-  }
-  /// One of some of BYTES at AT; null: there is none.
-  [[nodiscard]] const checkout_key* overlapping(std::uintptr_t at, std::size_t bytes) const noexcept {
-    const auto found = std::find_if(all().begin(), all().end(),
-                                    [=](const checkout_key& k) { return k.at < at + bytes && at < k.at + k.bytes; });
-    return found == all().end() ? nullptr : &*found;
+  /// The oldest for which IS_IT(key) is true.
+  template <class F>
+  [[nodiscard]] std::optional<checkout_key> find(F is_it) const {
+    const auto found = std::find_if(all().begin(), all().end(), is_it);
+    return found == all().end() ? std::nullopt : std::optional(*found);
   }
   [[nodiscard]] std::span<const checkout_key> all() const noexcept { return std::span(room_).first(count_); }
   [[nodiscard]] const checkout_key& newest() const noexcept { return room_[count_ - 1]; }
@@ -67,5 +67,34 @@ class held_checkouts {
   std::vector<checkout_key> room_ = std::vector<checkout_key>(limit_);
   std::size_t count_ = 0;
 };
+
+/// Those in place. The worker's thread alone calls these.
+namespace in_place {
+
+[[nodiscard]] inline bool none() noexcept { return detail::tobi_plain_memory.holds == 0; }
+[[nodiscard]] inline checkout_key key_of(const detail::held_range& r) noexcept {
+  return {r.at, r.bytes, static_cast<access>(r.how)};
+}
+/// The newest for which IS_IT(key) is true.
+template <class F>
+[[nodiscard]] std::optional<checkout_key> find(F is_it) {
+  const detail::plain_memory& all = detail::tobi_plain_memory;
+  for (std::uint32_t i = all.holds; i-- > 0;) {
+    if (const checkout_key k = key_of(all.held[i]); is_it(k)) return k;
+  }
+  return std::nullopt;
+}
+/// False: no such one is held in place.
+[[nodiscard]] inline bool remove(const checkout_key& k) noexcept {
+  detail::plain_memory& all = detail::tobi_plain_memory;
+  for (std::uint32_t i = all.holds; i-- > 0;) {
+    if (key_of(all.held[i]) != k) continue;
+    all.held[i] = all.held[--all.holds];
+    return true;
+  }
+  return false;
+}
+
+}  // namespace in_place
 
 }  // namespace tobi::pgas

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <utility>
 
 #include "arch/clock.hpp"
@@ -13,14 +14,14 @@
 #include "libcore/net/location.hpp"
 #include "libcore/pgas/letters.hpp"
 
-constinit tobi::detail::plain_reads tobi::detail::tobi_plain_reads{};
+constinit tobi::detail::plain_memory tobi::detail::tobi_plain_memory{};
 
 namespace tobi::pgas {
 
 namespace {
 
 // At some 10 ns per checkin, a thief waits for less than a microsecond.
-constexpr unsigned checkins_between_polls = 64;
+constexpr std::int32_t checkins_between_polls = 64;
 // Some ten round trips over a slow fabric. A worker that makes checkins, or is idle and awake, keeps updates no longer.
 constexpr std::uint64_t longest_wait_ns = 1'000'000;
 
@@ -60,9 +61,25 @@ void memory::first_use() {
     watch_ = std::make_unique<checkout_watch>(*parts_.caching.net, parts_.caching.rank, parts_.size, *parts_.shown,
                                               static_cast<std::uint64_t>(at));
   }
-  usual_bell_ = tobi_hot.doorbell;
-  detail::tobi_plain_reads = cache_.plain_reads();
+  begin_plain();
   choose_ways();
+}
+
+void memory::begin_plain() noexcept {
+  detail::plain_memory& here = detail::tobi_plain_memory;
+  cache_.describe(here);
+  here.until_poll = 1;
+  here.bell = &tobi_hot.doorbell;
+  here.rung_bell = &held_rings;
+  here.usual_bell = tobi_hot.doorbell;
+  // Both bells are bytes of one word.
+  const auto release = reinterpret_cast<std::uintptr_t>(parts_.release_bell);
+  const auto letter = reinterpret_cast<std::uintptr_t>(parts_.letter_bell);
+  constexpr std::uintptr_t word = sizeof(std::uint64_t);
+  here.asked = reinterpret_cast<const volatile std::uint64_t*>(release - release % word);
+  std::uint8_t wanted[word]{};
+  wanted[release % word] = wanted[letter % word] = 0xff;
+  std::memcpy(&here.wanted, wanted, sizeof wanted);
 }
 
 letter_parts memory::posting() const {
@@ -73,7 +90,7 @@ void memory::checkout_watched(std::uintptr_t at, std::size_t bytes, access how, 
   if (!used) first_use();
   const entered now(*this, global_phase::checkout);
   send_updates_among(at, bytes);
-  tobi_hot.doorbell = &held_rings;
+  ring_held();
   sites_.at(place);
   cache_.checkout(at, bytes, how, wait);
   if (watch_ == nullptr || bytes == 0) return;
@@ -93,13 +110,12 @@ void memory::checkin_watched(std::uintptr_t at, std::size_t bytes, access how) {
   if (!used) first_use();
   const entered now(*this, global_phase::checkin);
   if (watch_ != nullptr) watch_->ends({at, bytes, how});
-  cache_.checkin(at, bytes, how);
-  if (cache_.held().empty()) tobi_hot.doorbell = usual_bell_;
+  checkin_of(at, bytes, how);
   serve();
 }
 
 global_statistics memory::counted(bool ever) noexcept {
-  count_plain_reads();
+  count_plain();
   const cache_counts& c = cache_.counts();
   global_statistics all{c.checkouts,     c.checkouts - c.slow, c.fetched_bytes, c.copied_bytes,
                         c.written_bytes, c.evictions,          c.remaps,        {}};
@@ -118,12 +134,12 @@ global_statistics memory::counted(bool ever) noexcept {
 }
 
 // Each is a checkout that found what it wanted.
-void memory::count_plain_reads() noexcept {
-  cache_.counts().checkouts += std::exchange(detail::tobi_plain_reads.count, 0);
+void memory::count_plain() noexcept {
+  cache_.counts().checkouts += std::exchange(detail::tobi_plain_memory.count, 0);
 }
 
 void memory::reset_counts() noexcept {
-  count_plain_reads();
+  count_plain();
   cache_counts& now = cache_.counts();
   for (std::uint64_t cache_counts::*each :
        {&cache_counts::checkouts, &cache_counts::slow, &cache_counts::fetched_bytes, &cache_counts::copied_bytes,
@@ -466,8 +482,8 @@ void memory::await(int rank, std::uint64_t epoch) noexcept {
 }
 
 void memory::serve_slowly() noexcept {
-  if (until_poll_ == 0) {
-    until_poll_ = checkins_between_polls;
+  if (std::int32_t& left = detail::tobi_plain_memory.until_poll; left <= 0) {
+    left = checkins_between_polls;
     if (parts_.must_poll) parts_.caching.net->net().transport().progress();
     if (frees_.waiting() && arch::now_ns() - freeing_since_ns_ > longest_wait_ns) frees_.send();
     if (updates_wait() && arch::now_ns() - waiting_since_ns_ > longest_wait_ns) {
@@ -490,13 +506,14 @@ void memory::answer_request() noexcept {
 }
 
 void memory::usual_bell(const volatile std::uint64_t* bell) noexcept {
-  usual_bell_ = bell;
-  if (cache_.held().empty()) tobi_hot.doorbell = bell;
+  detail::tobi_plain_memory.usual_bell = bell;
+  rest_bell();
 }
 
 void memory::nothing_held(const char* where) noexcept {
-  if (cache_.held().empty()) return;
-  const checkout_key& one = cache_.held().newest();
+  if (nothing_is_held()) return;
+  const checkout_key one =
+      cache_.held().empty() ? *in_place::find([](const checkout_key&) { return true; }) : cache_.held().newest();
   if (one.how == access::get || one.how == access::put) {
     base::fatal((one.how == access::get ? "tobi::get_nb of " : "tobi::put_nb of ") + std::to_string(one.bytes) +
                 " bytes is under way across a " + where +

@@ -94,7 +94,7 @@ class memory final : public tasks::coherence {
       checkout_watched(at, bytes, how, wait, place);
       return;
     }
-    tobi_hot.doorbell = &held_rings;
+    ring_held();
     cache_.checkout(at, bytes, how, wait);
   }
   /// Whether BYTES at AT can be read at once, without a checkout.
@@ -117,8 +117,7 @@ class memory final : public tasks::coherence {
       checkin_watched(at, bytes, how);
       return;
     }
-    cache_.checkin(at, bytes, how);
-    if (cache_.held().empty()) tobi_hot.doorbell = usual_bell_;
+    checkin_of(at, bytes, how);
     serve();
   }
 
@@ -147,7 +146,7 @@ class memory final : public tasks::coherence {
   void release() noexcept override;
   void acquire(std::uint64_t ticket, int from) noexcept override;
   void serve() noexcept override {
-    if (asked() || --until_poll_ == 0) [[unlikely]] {
+    if (asked() || --detail::tobi_plain_memory.until_poll <= 0) [[unlikely]] {
       serve_slowly();
     }
   }
@@ -214,10 +213,31 @@ class memory final : public tasks::coherence {
     loads_are_plain_ = !updates_wait() && clock_ == nullptr && watch_ == nullptr;
     plain_ = loads_are_plain_ && parts_.caching.sites == nullptr;
     // Release: of the attendant, behind the updates that it has sent home (tobi/detail/global.hpp).
-    std::atomic_ref(detail::tobi_plain_reads.bytes)
+    std::atomic_ref(detail::tobi_plain_memory.bytes)
         .store(loads_are_plain_ ? parts_.caching.addresses->bytes() : 0, std::memory_order_release);
   }
-  void count_plain_reads() noexcept;
+  void begin_plain() noexcept;
+  void count_plain() noexcept;
+  // --- what is held: here, and in place (tobi/detail/global.hpp) ---
+  [[nodiscard]] bool nothing_is_held() const noexcept { return cache_.held().empty() && in_place::none(); }
+  template <class F>
+  [[nodiscard]] std::optional<checkout_key> held_that(F is_it) const {
+    const std::optional<checkout_key> here = cache_.held().find(is_it);
+    return here ? here : in_place::find(is_it);
+  }
+  static void ring_held() noexcept {
+    detail::tobi_plain_memory.others = true;
+    tobi_hot.doorbell = &held_rings;
+  }
+  void rest_bell() noexcept {
+    detail::tobi_plain_memory.others = !cache_.held().empty();
+    if (nothing_is_held()) tobi_hot.doorbell = detail::tobi_plain_memory.usual_bell;
+  }
+  // What was checked out in place, and is not the newest of these, is checked in here, too.
+  void checkin_of(std::uintptr_t at, std::size_t bytes, access how) {
+    if (in_place::none() || !in_place::remove({at, bytes, how})) cache_.checkin(at, bytes, how);
+    rest_bell();
+  }
   void send_updates();
   void send_updates_among(std::uintptr_t at, std::size_t bytes);
   [[nodiscard]] letter_parts posting() const;
@@ -248,14 +268,12 @@ class memory final : public tasks::coherence {
   std::uint64_t promised_ = 0;  // the latest epoch that a ticket names
   std::vector<bool> slots_;     // of collective allocations; true: taken
   std::uint64_t collectives_ = 0;
-  unsigned until_poll_ = 1;
   bool shared_ = false;
   bool plain_ = false;                                  // checkouts and checkins need nothing but the cache
   bool loads_are_plain_ = false;                        // loads do, of which the call sites are of no interest
   std::uint64_t waiting_since_ns_ = 0;                  // updates do
   std::uint64_t told_written_ = 0;                      // bytes of write-backs that the trace has
   cache_counts before_;                                 // what was counted before the last reset
-  const volatile std::uint64_t* usual_bell_ = nullptr;  // what forks look at while nothing is held
   std::unique_ptr<checkout_watch> watch_;
 };
 
@@ -263,7 +281,7 @@ class memory final : public tasks::coherence {
 extern memory* the_memory;
 inline memory* current() noexcept { return the_memory; }
 inline void set_current(memory* now) noexcept {
-  detail::tobi_plain_reads = {};
+  detail::tobi_plain_memory = {};
   the_memory = now;
 }
 

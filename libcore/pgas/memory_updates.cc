@@ -117,7 +117,8 @@ void memory::prepare_update(std::uintptr_t at, std::size_t bytes, std::size_t ea
                 " names numbers that are not aligned to their size; give it an address that is a multiple of " +
                 std::to_string(each) + ".");
   }
-  if (const checkout_key* held = cache_.held().overlapping(at, bytes); held != nullptr) {
+  const auto held = held_that([=](const checkout_key& k) { return k.at < at + bytes && at < k.at + k.bytes; });
+  if (held) {
     base::fatal(described(call, at, bytes) + " overlaps a checkout of " + std::to_string(held->bytes) +
                 " bytes that this task holds; check it in before.");
   }

@@ -56,20 +56,28 @@ TEST(lru_list, of_nobody_finds_nobody) {
   EXPECT_EQ(one.find([](std::uint32_t) { return false; }), lru_list::none);
 }
 
-TEST(plain_reads, are_of_one_block_that_stays_mapped) {
+TEST(plain_memory, is_of_one_block_that_stays_mapped) {
   block_table table(4);
-  table[1] = table[2] = tobi::detail::plain_reads::plain;
+  table[1] = table[2] = tobi::detail::plain_memory::plain;
   table[3] = 7;  // a slot of the cache
-  tobi::detail::plain_reads reads{0x10000, 4 * 4096, table.all(), 12, 0};
+  tobi::detail::plain_memory plain{};
+  plain.base = 0x10000;
+  plain.bytes = 4 * 4096;
+  plain.blocks = table.all();
+  plain.mask = 4095;
+  plain.shift = 12;
   const auto has = [&](std::uintptr_t offset, std::size_t bytes) {
-    return reads.has(reinterpret_cast<const void*>(0x10000 + offset), bytes);
+    return plain.has(reinterpret_cast<const void*>(0x10000 + offset), bytes);
   };
   EXPECT_TRUE(has(4096, 1) && has(4096, 4096) && has(8184, 8) && has(8192, 16) && has(12287, 1));
   EXPECT_FALSE(has(0, 8)) << "nowhere";
   EXPECT_FALSE(has(12288, 8)) << "in the cache";
   EXPECT_FALSE(has(8184, 16) || has(4095, 2) || has(4096, 8193)) << "not in one block";
   EXPECT_FALSE(has(4 * 4096, 8) || has(~std::uintptr_t{0}, 1) || has(~std::uintptr_t{0x10000}, 8)) << "outside";
-  reads.bytes = 0;
+  EXPECT_FALSE(has(4096, 0) || has(5000, 0)) << "nothing";
+  EXPECT_FALSE(has(4096, ~std::size_t{0}) || has(5000, ~std::size_t{0}) || has(5000, ~std::size_t{99}))
+      << "no word can count it";
+  plain.bytes = 0;
   EXPECT_FALSE(has(4096, 1)) << "none is plain";
 }
 

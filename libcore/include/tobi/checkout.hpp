@@ -71,10 +71,14 @@ class [[nodiscard]] checked_out {
 
   /// Made by checkout() and checkout_nb(): WAIT says which.
   [[gnu::always_inline]] checked_out(global_ptr<T> first, std::size_t count, bool wait)
-      : first_(first.raw()), count_(count), waits_(!wait) {
+      : first_(first.raw()), count_(count), waits_(false) {
     if (count_ == 0) return;  // nothing is no checkout: it is held by nobody, and may lie anywhere
     const std::uint32_t how = static_cast<std::uint32_t>(How);
-    wait ? global_calls::checkout(first_, bytes(), how) : global_calls::checkout_nb(first_, bytes(), how);
+    if (wait) {
+      global_calls::checkout(first_, bytes(), how);
+    } else {
+      waits_ = global_calls::checkout_nb(first_, bytes(), how);
+    }
   }
   checked_out(checked_out&& other) noexcept
       : first_(std::exchange(other.first_, nullptr)),

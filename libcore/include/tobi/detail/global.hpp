@@ -48,14 +48,35 @@ constexpr std::size_t scaled(std::size_t value, std::size_t to, std::size_t of) 
 
 inline constexpr std::uint32_t copy_get = 4, copy_put = 5;
 
-/// Global memory that this process can read as it stands, at any time: blocks of its node that stay mapped for as long
-/// as they are allocated, and are the memory itself. So a read of them is one access that needs nobody's consent.
-struct plain_reads {
+/// A range that is checked out, as the call had it.
+struct held_range {
+  std::uintptr_t at;
+  std::size_t bytes;
+  std::uint32_t how;
+};
+
+/// Global memory that this process can use as it stands, at any time: blocks of its node that stay mapped for as long
+/// as they are allocated, and are the memory itself. So a read of them is one access that needs nobody's consent, and a
+/// checkout notes that it is held, and nothing else. The worker's thread alone uses this, but for BYTES.
+struct plain_memory {
   std::uintptr_t base;
-  std::uint64_t bytes;          // of global memory behind BASE; 0: reads are not plain now. See available()
+  std::uint64_t bytes;          // of global memory behind BASE; 0: nothing is plain now. See available()
   const std::uint32_t* blocks;  // by number: `plain`, or anything else
-  std::uint32_t shift;          // bytes of a block: 1 << SHIFT
-  std::uint64_t count;          // of these reads
+  std::uint64_t mask;           // bytes of a block, which are a power of two, less one
+  std::uint32_t shift;          // their logarithm
+  std::int32_t until_poll;      // so many checkins
+  std::uint64_t count;          // of such reads and checkouts
+
+  // As long as something is held, forks look at a bell that has rung, and are refused (libcore/pgas/memory.hpp).
+  const volatile std::uint64_t** bell;  // where they look
+  const volatile std::uint64_t* rung_bell;
+  const volatile std::uint64_t* usual_bell;
+  const volatile std::uint64_t* asked;  // others want something of this worker: its bits that are in WANTED
+  std::uint64_t wanted;
+  bool others;          // something is held that is not among these
+  std::uint32_t holds;  // so many of these, the newest last
+  static constexpr std::uint32_t most = 16;
+  held_range held[most];
 
   static constexpr std::uint32_t plain = 1;
 
@@ -63,11 +84,30 @@ struct plain_reads {
   /// that what is read then has them. It also has the compiler read the memory anew each time, as others may have
   /// written it since.
   [[nodiscard]] std::uint64_t available() const noexcept { return __atomic_load_n(&bytes, __ATOMIC_ACQUIRE); }
-  /// Whether SIZE bytes at AT are in one such block.
-  [[nodiscard]] bool has(const void* at, std::size_t size) const noexcept {
+  /// Whether SIZE bytes at AT are in one such block. Nothing is not, and what no word can count is not.
+  [[nodiscard, gnu::always_inline]] bool has(const void* at, std::size_t size) const noexcept {
     const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(at) - base;
-    return offset < available() && ((offset ^ (offset + size - 1)) >> shift) == 0 && blocks[offset >> shift] == plain;
+    return offset < available() && size - 1 <= (~offset & mask) && blocks[offset >> shift] == plain;
   }
+  /// Checks out BYTES_HELD at AT, if they are plain. False: this is not the place.
+  [[nodiscard, gnu::always_inline]] bool checkout(const void* at, std::size_t bytes_held, std::uint32_t how) noexcept {
+    if (!has(at, bytes_held) || holds == most) return false;
+    held[holds++] = {reinterpret_cast<std::uintptr_t>(at), bytes_held, how};
+    ++count;
+    *bell = rung_bell;
+    return true;
+  }
+  /// Checks it in, if it is the newest of these. False: this is not the place.
+  [[nodiscard, gnu::always_inline]] bool checkin(const void* at, std::size_t bytes_held, std::uint32_t how) noexcept {
+    if (holds == 0) return false;
+    const held_range& newest = held[holds - 1];
+    if (newest.at != reinterpret_cast<std::uintptr_t>(at) || newest.bytes != bytes_held || newest.how != how)
+      return false;
+    if (--holds == 0 && !others) *bell = usual_bell;
+    return true;
+  }
+  /// Whether somebody is to be served, at a checkin. The attendant may count at the same time: one of both is lost.
+  [[nodiscard, gnu::always_inline]] bool must_serve() noexcept { return (*asked & wanted) != 0 || --until_poll <= 0; }
 };
 
 extern "C" {
@@ -75,10 +115,12 @@ void tobi_checkout(const void* at, std::size_t bytes, std::uint32_t how);
 void tobi_checkout_nb(const void* at, std::size_t bytes, std::uint32_t how);
 void tobi_checkout_wait();
 void tobi_prefetch(const void* at, std::size_t bytes);
-extern plain_reads tobi_plain_reads;
+extern plain_memory tobi_plain_memory;
 /// Whether these bytes can be read at once, as they stand.
 bool tobi_readable(const void* at, std::size_t bytes);
 void tobi_checkin(const void* at, std::size_t bytes, std::uint32_t how);
+/// Serves who asks for what this worker has.
+void tobi_global_serve();
 /// Copies to LOCAL (HOW is copy_get) or from there (copy_put). Without WAIT it is complete behind tobi_global_copied().
 void tobi_global_copy(const void* at, std::size_t bytes, void* local, std::uint32_t how, bool wait);
 void tobi_global_copied(const void* at, std::size_t bytes, std::uint32_t how);
@@ -110,7 +152,7 @@ namespace tobi {
 inline namespace elided {
 namespace global_calls {
 inline void checkout(const void*, std::size_t, std::uint32_t) noexcept {}
-inline void checkout_nb(const void*, std::size_t, std::uint32_t) noexcept {}
+inline bool checkout_nb(const void*, std::size_t, std::uint32_t) noexcept { return false; }
 inline void wait() noexcept {}
 inline void prefetch(const void*, std::size_t) noexcept {}
 inline bool readable(const void*, std::size_t) noexcept { return true; }
@@ -132,21 +174,31 @@ inline detail::home_layout layout(const void*, std::size_t bytes) noexcept { ret
 namespace global_calls {
 // Part of their caller also where nothing is optimized: then the call comes from a line of the program.
 [[gnu::always_inline]] inline void checkout(const void* at, std::size_t bytes, std::uint32_t how) {
-  detail::tobi_checkout(at, bytes, how);
+  if (!detail::tobi_plain_memory.checkout(at, bytes, how)) detail::tobi_checkout(at, bytes, how);
 }
-[[gnu::always_inline]] inline void checkout_nb(const void* at, std::size_t bytes, std::uint32_t how) {
+/// Whether there is something to wait for.
+[[gnu::always_inline]] inline bool checkout_nb(const void* at, std::size_t bytes, std::uint32_t how) {
+  if (detail::tobi_plain_memory.checkout(at, bytes, how)) return false;
   detail::tobi_checkout_nb(at, bytes, how);
+  return true;
 }
 inline void wait() { detail::tobi_checkout_wait(); }
 [[gnu::always_inline]] inline void prefetch(const void* at, std::size_t bytes) { detail::tobi_prefetch(at, bytes); }
 // In place: a search in a k-d tree took 1.16 times as long with a call for each point.
 [[gnu::always_inline]] inline bool readable(const void* at, std::size_t bytes) {
-  detail::plain_reads& here = detail::tobi_plain_reads;
+  detail::plain_memory& here = detail::tobi_plain_memory;
   if (!here.has(at, bytes)) return detail::tobi_readable(at, bytes);
   ++here.count;
   return true;
 }
-inline void checkin(const void* at, std::size_t bytes, std::uint32_t how) { detail::tobi_checkin(at, bytes, how); }
+[[gnu::always_inline]] inline void checkin(const void* at, std::size_t bytes, std::uint32_t how) {
+  detail::plain_memory& here = detail::tobi_plain_memory;
+  if (!here.checkin(at, bytes, how)) {
+    detail::tobi_checkin(at, bytes, how);
+  } else if (here.must_serve()) {
+    detail::tobi_global_serve();
+  }
+}
 [[gnu::always_inline]] inline void copy(const void* at, std::size_t bytes, void* local, std::uint32_t how, bool wait) {
   detail::tobi_global_copy(at, bytes, local, how, wait);
 }

@@ -134,9 +134,7 @@ global_statistics memory::counted(bool ever) noexcept {
 }
 
 // Each is a checkout that found what it wanted.
-void memory::count_plain() noexcept {
-  cache_.counts().checkouts += std::exchange(detail::tobi_plain_memory.count, 0);
-}
+void memory::count_plain() noexcept { cache_.counts().checkouts += std::exchange(detail::tobi_plain_memory.count, 0); }
 
 void memory::reset_counts() noexcept {
   count_plain();
@@ -482,8 +480,8 @@ void memory::await(int rank, std::uint64_t epoch) noexcept {
 }
 
 void memory::serve_slowly() noexcept {
-  if (std::int32_t& left = detail::tobi_plain_memory.until_poll; left <= 0) {
-    left = checkins_between_polls;
+  if (const std::atomic_ref left(detail::tobi_plain_memory.until_poll); left.load(std::memory_order_relaxed) <= 0) {
+    left.store(checkins_between_polls, std::memory_order_relaxed);
     if (parts_.must_poll) parts_.caching.net->net().transport().progress();
     if (frees_.waiting() && arch::now_ns() - freeing_since_ns_ > longest_wait_ns) frees_.send();
     if (updates_wait() && arch::now_ns() - waiting_since_ns_ > longest_wait_ns) {

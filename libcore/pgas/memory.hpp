@@ -146,7 +146,7 @@ class memory final : public tasks::coherence {
   void release() noexcept override;
   void acquire(std::uint64_t ticket, int from) noexcept override;
   void serve() noexcept override {
-    if (asked() || --detail::tobi_plain_memory.until_poll <= 0) [[unlikely]] {
+    if (detail::tobi_plain_memory.must_serve()) [[unlikely]] {
       serve_slowly();
     }
   }
@@ -269,11 +269,11 @@ class memory final : public tasks::coherence {
   std::vector<bool> slots_;     // of collective allocations; true: taken
   std::uint64_t collectives_ = 0;
   bool shared_ = false;
-  bool plain_ = false;                                  // checkouts and checkins need nothing but the cache
-  bool loads_are_plain_ = false;                        // loads do, of which the call sites are of no interest
-  std::uint64_t waiting_since_ns_ = 0;                  // updates do
-  std::uint64_t told_written_ = 0;                      // bytes of write-backs that the trace has
-  cache_counts before_;                                 // what was counted before the last reset
+  bool plain_ = false;                  // checkouts and checkins need nothing but the cache
+  bool loads_are_plain_ = false;        // loads do, of which the call sites are of no interest
+  std::uint64_t waiting_since_ns_ = 0;  // updates do
+  std::uint64_t told_written_ = 0;      // bytes of write-backs that the trace has
+  cache_counts before_;                 // what was counted before the last reset
   std::unique_ptr<checkout_watch> watch_;
 };
 

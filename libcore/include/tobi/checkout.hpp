@@ -208,6 +208,10 @@ template <class T>
 template <class T>
 [[gnu::always_inline]] inline void store(global_ptr<T> to, const T& value) {
   static_assert(detail::travels<T>, "tobi: store() writes bytes; construct other objects in a checkout");
+  if (global_calls::plain(to.raw(), sizeof(T))) {
+    *to.raw() = value;
+    return;
+  }
   *checkout(to, 1, mode::write) = value;
 }
 

@@ -56,8 +56,8 @@ struct held_range {
 };
 
 /// Global memory that this process can use as it stands, at any time: blocks of its node that stay mapped for as long
-/// as they are allocated, and are the memory itself. So a read of them is one access that needs nobody's consent, and a
-/// checkout notes that it is held, and nothing else. The worker's thread alone uses this, but for BYTES.
+/// as they are allocated, and are the memory itself. So a load or a store there is one access that needs nobody's
+/// consent, and a checkout notes that it is held, and nothing else. The worker's thread alone uses this, but for BYTES.
 struct plain_memory {
   std::uintptr_t base;
   std::uint64_t bytes;          // of global memory behind BASE; 0: nothing is plain now. See available()
@@ -65,7 +65,7 @@ struct plain_memory {
   std::uint64_t mask;           // bytes of a block, which are a power of two, less one
   std::uint32_t shift;          // their logarithm
   std::int32_t until_poll;      // so many checkins
-  std::uint64_t count;          // of such reads and checkouts
+  std::uint64_t count;          // of such accesses and checkouts
 
   // As long as something is held, forks look at a bell that has rung, and are refused (libcore/pgas/memory.hpp).
   const volatile std::uint64_t** bell;  // where they look
@@ -107,7 +107,11 @@ struct plain_memory {
     return true;
   }
   /// Whether somebody is to be served, at a checkin. The attendant may count at the same time: one of both is lost.
-  [[nodiscard, gnu::always_inline]] bool must_serve() noexcept { return (*asked & wanted) != 0 || --until_poll <= 0; }
+  [[nodiscard, gnu::always_inline]] bool must_serve() noexcept {
+    const std::int32_t left = __atomic_load_n(&until_poll, __ATOMIC_RELAXED) - 1;
+    __atomic_store_n(&until_poll, left, __ATOMIC_RELAXED);
+    return (*asked & wanted) != 0 || left <= 0;
+  }
 };
 
 extern "C" {
@@ -155,6 +159,7 @@ inline void checkout(const void*, std::size_t, std::uint32_t) noexcept {}
 inline bool checkout_nb(const void*, std::size_t, std::uint32_t) noexcept { return false; }
 inline void wait() noexcept {}
 inline void prefetch(const void*, std::size_t) noexcept {}
+inline bool plain(const void*, std::size_t) noexcept { return true; }
 inline bool readable(const void*, std::size_t) noexcept { return true; }
 inline void checkin(const void*, std::size_t, std::uint32_t) noexcept {}
 inline void copy(void* at, std::size_t bytes, void* local, std::uint32_t how, bool) noexcept {
@@ -185,11 +190,14 @@ namespace global_calls {
 inline void wait() { detail::tobi_checkout_wait(); }
 [[gnu::always_inline]] inline void prefetch(const void* at, std::size_t bytes) { detail::tobi_prefetch(at, bytes); }
 // In place: a search in a k-d tree took 1.16 times as long with a call for each point.
-[[gnu::always_inline]] inline bool readable(const void* at, std::size_t bytes) {
+[[gnu::always_inline]] inline bool plain(const void* at, std::size_t bytes) {
   detail::plain_memory& here = detail::tobi_plain_memory;
-  if (!here.has(at, bytes)) return detail::tobi_readable(at, bytes);
+  if (!here.has(at, bytes)) return false;
   ++here.count;
   return true;
+}
+[[gnu::always_inline]] inline bool readable(const void* at, std::size_t bytes) {
+  return plain(at, bytes) || detail::tobi_readable(at, bytes);
 }
 [[gnu::always_inline]] inline void checkin(const void* at, std::size_t bytes, std::uint32_t how) {
   detail::plain_memory& here = detail::tobi_plain_memory;

@@ -123,7 +123,7 @@ extern plain_memory tobi_plain_memory;
 /// Whether these bytes can be read at once, as they stand.
 bool tobi_readable(const void* at, std::size_t bytes);
 void tobi_checkin(const void* at, std::size_t bytes, std::uint32_t how);
-/// Serves who asks for what this worker has.
+/// Does what others have asked this worker for.
 void tobi_global_serve();
 /// Copies to LOCAL (HOW is copy_get) or from there (copy_put). Without WAIT it is complete behind tobi_global_copied().
 void tobi_global_copy(const void* at, std::size_t bytes, void* local, std::uint32_t how, bool wait);

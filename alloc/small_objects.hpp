@@ -80,6 +80,25 @@ class small_objects {
   }
   static constexpr std::size_t slab_bytes = std::size_t{1} << 16;
 
+  /// What an object's byte is from its allocation until it is freed.
+  static constexpr std::uint8_t held = 1;
+  /// Offsets in a region: of an object, and of its byte.
+  struct place {
+    std::uint64_t begin;
+    std::uint64_t bytes;  // as many as its size was rounded up to; 0: there is no place for an object
+    std::uint64_t byte;
+  };
+  /// The one in which OFFSET lies, in the slab that begins with SLAB.
+  [[nodiscard]] static constexpr place place_of(const head& slab, std::uint64_t offset) noexcept {
+    const std::uint64_t in_slab = offset % slab_bytes;
+    if (in_slab < first_object || slab.step == 0) return {};
+    const std::uint64_t each = slab.step * granule;
+    const std::uint64_t number = (in_slab - first_object) / each;
+    if (first_object + (number + 1) * each > slab_bytes) return {};
+    const std::uint64_t begin = offset - in_slab;
+    return {begin + first_object + number * each, each, begin + header_bytes + number};
+  }
+
  private:
   friend struct small_objects_from_within;  // of the unit test
 
@@ -91,7 +110,6 @@ class small_objects {
   static constexpr std::uint32_t chunk_slabs = 16;
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   static constexpr std::uint8_t vacant = 0;
-  static constexpr std::uint8_t held = 1;
 
   /// Granules that an object of BYTES takes.
   static constexpr std::uint32_t steps_of(std::size_t bytes) noexcept {

@@ -24,6 +24,8 @@ class small_frees {
   [[nodiscard]] bool waiting() const noexcept { return !bytes_.empty(); }
   /// Sends what waits. Waits for what was sent before, and not for this.
   void send();
+  /// Waits for what was sent.
+  void finish() { batch_.wait(); }
 
  private:
   batch batch_;

@@ -47,7 +47,9 @@ void memory::copies::begin(std::uintptr_t at, std::size_t bytes, void* local, ac
   check(at, bytes, how);
   m_.send_updates_among(at, bytes);
   m_.sites_.at(place);
-  if (m_.watch_ != nullptr) m_.watch_->begins(as_checkout(at, bytes, how), place);
+  if (m_.watch_ != nullptr) {
+    m_.show(how == access::put ? "tobi::put" : "tobi::get", as_checkout(at, bytes, how), place);
+  }
   m_.cache_.hold({at, bytes, how});
   ring_held();
   const std::uint64_t offset = m_.offset_of(reinterpret_cast<const void*>(at));

@@ -10,7 +10,6 @@
 
 #include "arch/clock.hpp"
 #include "libcore/base/log.hpp"
-#include "libcore/net/free_remote.hpp"
 #include "libcore/net/location.hpp"
 #include "libcore/pgas/letters.hpp"
 
@@ -29,14 +28,13 @@ constexpr std::uint64_t longest_wait_ns = 1'000'000;
 constexpr int epoch_bits = net::location::offset_bits;
 constexpr std::uint64_t epoch_mask = (std::uint64_t{1} << epoch_bits) - 1;
 
-// A product that did not fit a word comes as the largest one (tobi::detail::bytes_of).
-std::string said_bytes(std::size_t bytes) {
-  return bytes == ~std::size_t{0} ? "more bytes than can be counted" : std::to_string(bytes) + " bytes";
-}
-
 }  // namespace
 
 memory* the_memory = nullptr;
+
+std::string said_bytes(std::size_t bytes) {
+  return bytes == ~std::size_t{0} ? "more bytes than can be counted" : std::to_string(bytes) + " bytes";
+}
 
 memory::memory(const memory_parts& parts)
     : parts_(parts),
@@ -95,7 +93,7 @@ void memory::checkout_watched(std::uintptr_t at, std::size_t bytes, access how, 
   cache_.checkout(at, bytes, how, wait);
   if (watch_ == nullptr || bytes == 0) return;
   check_writable(at, bytes, how);
-  watch_->begins({at, bytes, how}, place);
+  show("a checkout", {at, bytes, how}, place);
 }
 
 void memory::prefetch(std::uintptr_t at, std::size_t bytes, const void* place) {
@@ -152,17 +150,6 @@ void memory::reset_counts() noexcept {
 
 // --- allocation -----------------------------------------------------------------------------------------
 
-void* memory::allocate(std::size_t bytes) {
-  if (!used) first_use();
-  void* object = object_of(bytes);
-  if (object == nullptr) {
-    base::fatal("out of global memory: this worker's heap has no room for " + said_bytes(bytes) +
-                "; raise TOBI_HEAP_SIZE.");
-  }
-  const auto offset = static_cast<std::uint64_t>(static_cast<std::byte*>(object) - parts_.caching.own_region);
-  return parts_.caching.addresses->base() + parts_.caching.where->of_object(parts_.caching.rank, offset);
-}
-
 detail::home_layout memory::layout_of(std::uintptr_t at, std::size_t bytes) {
   if (!parts_.unusable.empty()) base::fatal("there is no global memory in this job: " + parts_.unusable);
   const std::uint64_t offset = at - reinterpret_cast<std::uintptr_t>(parts_.caching.addresses->base());
@@ -176,85 +163,6 @@ detail::home_layout memory::layout_of(std::uintptr_t at, std::size_t bytes) {
                 base::exit_usage);
   }
   return {run.bytes, offset - run.begin, run.rank, parts_.size};
-}
-
-void* memory::object_of(std::size_t bytes) {
-  const bool is_small = bytes <= alloc::small_objects::largest;
-  // Sizes near the largest number would wrap where headers and alignment are added.
-  const auto take = [&]() -> void* {
-    if (bytes >= parts_.region_bytes) return nullptr;
-    return is_small ? parts_.small->allocate(bytes) : parts_.objects->allocate(bytes);
-  };
-  void* object = take();
-  // Each kind has collected what others freed of it. What they freed of the other one may make room, too.
-  if (object == nullptr && (is_small ? parts_.objects->collect() : parts_.small->collect()) != 0) object = take();
-  return object;
-}
-
-// What lies where RANK's REGION is mapped is an object of BYTES that nobody has freed.
-bool memory::is_held(int rank, const std::byte* region, std::uint64_t offset, std::size_t bytes) {
-  using small = alloc::small_objects;
-  if (bytes <= small::largest) return small::is_held(rank, region, offset, bytes);
-  return !small::in_slab(rank, region, offset) && alloc::remote_objects::is_held(region + offset, bytes);
-}
-
-// Of memory that is not mapped a look is a round trip, which TOBI_DEBUG_GLOBAL spends.
-bool memory::could_be(int rank, std::uint64_t offset, std::size_t bytes) {
-  using small = alloc::small_objects;
-  const bool is_small = bytes <= small::largest;
-  if (watch_ == nullptr) return !is_small || small::could_be(offset, bytes);
-  small::head slab{};
-  parts_.caching.net->net().get({rank, offset - offset % small::slab_bytes}, &slab, sizeof slab);
-  return is_small ? small::could_be(rank, slab, offset, bytes) : slab.mark != small::mark_of(rank);
-}
-
-void memory::free_at(int rank, std::uint64_t offset, std::size_t bytes) {
-  using small = alloc::small_objects;
-  const bool is_own = rank == parts_.caching.rank;
-  std::byte* const region = is_own ? parts_.caching.own_region : parts_.caching.region_here(rank);
-  if (region != nullptr ? !is_held(rank, region, offset, bytes) : !could_be(rank, offset, bytes)) {
-    base::fatal("an object of " + std::to_string(bytes) +
-                " bytes was freed that is not there: it was freed before, or has another size.");
-  }
-  if (is_own) {
-    if (bytes <= small::largest) {
-      parts_.small->free_local(region + offset, bytes);
-    } else {
-      parts_.objects->free_local(region + offset);
-    }
-  } else if (bytes > small::largest) {
-    net::free_remote(parts_.caching.net->net(), {rank, offset});
-  } else if (region != nullptr) {
-    // Release: what this worker still read of the object comes before.
-    std::atomic_ref(reinterpret_cast<std::uint8_t&>(region[small::free_byte_offset(offset, bytes)]))
-        .store(small::freed, std::memory_order_release);
-  } else {
-    if (!frees_.waiting()) freeing_since_ns_ = arch::now_ns();
-    if (frees_.add({rank, offset}, bytes)) frees_.send();
-  }
-}
-
-void memory::free(void* object, std::size_t bytes) {
-  if (object == nullptr) return;
-  if (!used) first_use();
-  const std::uint64_t at = offset_of(object);
-  const homes& where = *parts_.caching.where;
-  const home_run run = where.in_heaps(at) ? where.find(at) : home_run{};
-  if (run.rank < 0) {
-    base::fatal("tobi::free_global was called with an address that no task has allocated (" + std::to_string(bytes) +
-                " bytes)" +
-                (parts_.caching.addresses->holds(object)
-                     ? "; free what all workers allocated together with tobi::free_all."
-                     : ": it is no global memory; pass what tobi::allocate_global returned."));
-  }
-  const std::uint64_t offset = run.home + (at - run.begin);
-  send_updates();
-  {
-    // What is dirty here of the object must not reach its home when that is another object.
-    const entered now(*this, global_phase::checkin);
-    cache_.forget(at, std::clamp<std::uint64_t>(bytes, 1, run.bytes - (at - run.begin)), false);
-  }
-  free_at(run.rank, offset, bytes);
 }
 
 void extremes::add(const extremes& other) noexcept {

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -76,6 +77,9 @@ struct memory_parts {
   std::function<std::size_t()> map_limit;  // how many mappings may be made; asked at the first use
   std::string unusable;                    // why there is no global memory in this job; "": there is
 };
+
+/// For messages. A product that did not fit a word comes as the largest one (tobi::detail::bytes_of).
+std::string said_bytes(std::size_t bytes);
 
 class memory final : public tasks::coherence {
  public:
@@ -177,6 +181,20 @@ class memory final : public tasks::coherence {
   [[nodiscard]] static bool is_held(int rank, const std::byte* region, std::uint64_t offset, std::size_t bytes);
   [[nodiscard]] bool could_be(int rank, std::uint64_t offset, std::size_t bytes);
   void free_at(int rank, std::uint64_t offset, std::size_t bytes);
+  struct named_object {
+    enum kind : std::uint8_t { lives, none, of_no_slab } is;
+    std::uint64_t begin = 0;  // offset in its region
+    std::uint64_t bytes = 0;
+  };
+  [[nodiscard]] named_object small_object(int rank, std::uint64_t offset);
+  [[nodiscard]] named_object large_object(std::uint64_t offset) const;
+  void note_large(const void* object, std::size_t bytes);
+  void check_object(const char* what, const checkout_key& k, const void* place);
+  // TOBI_DEBUG_GLOBAL: WHAT begins to use K, at PLACE in the program.
+  void show(const char* what, const checkout_key& k, const void* place) {
+    check_object(what, k, place);
+    watch_->begins(k, place);
+  }
   void refuse_different(const gathered_words& mine);
   [[nodiscard]] const allocation& made_together(void* at, const char* call) const;
   void meet_about(std::uint64_t begin, collective which, const char* call);
@@ -275,6 +293,7 @@ class memory final : public tasks::coherence {
   std::uint64_t told_written_ = 0;      // bytes of write-backs that the trace has
   cache_counts before_;                 // what was counted before the last reset
   std::unique_ptr<checkout_watch> watch_;
+  std::map<std::uint64_t, std::uint64_t> large_;  // with a watch: this worker's objects with headers, offset and bytes
 };
 
 /// The global memory of this process's job, or null.

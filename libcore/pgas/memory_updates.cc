@@ -135,7 +135,7 @@ void memory::accumulate(std::uintptr_t at, const std::byte* from, std::size_t co
   home_run known;
   prepare_update(at, bytes, each, "tobi::accumulate", known);
   const checkout_key shown{at, bytes, access::update};
-  if (watch_ != nullptr) watch_->begins(shown, place);
+  if (watch_ != nullptr) show("tobi::accumulate", shown, place);
   {
     const shown_update in_the_trace(*this, count);
     at_homes().add(offset_of(reinterpret_cast<const void*>(at)), from, bytes, number);
@@ -164,7 +164,7 @@ void memory::accumulate_at(std::uintptr_t at, const std::size_t* places, const s
     // One by one: what lies between the places is nobody's affair here.
     for (std::size_t i = 0; i < count; ++i) {
       const checkout_key shown{at + places[i] * each, each, is_stored(number) ? access::write : access::update};
-      watch_->begins(shown, place);
+      show(is_stored(number) ? "tobi::store_at" : "tobi::accumulate_at", shown, place);
       at_homes().add_at(first, places + i, values + i * each, 1, number);
       updates_were_made();
       watch_->ends(shown);
@@ -181,7 +181,7 @@ void memory::update_one(std::uintptr_t at, const update& what, const void* opera
   prepare_update(at, each, each, name_of(what.how), known);
   send_updates_among(at, each);
   const checkout_key shown{at, each, access::update};
-  if (watch_ != nullptr) watch_->begins(shown, place);
+  if (watch_ != nullptr) show(name_of(what.how), shown, place);
   {
     const shown_update in_the_trace(*this, 1);
     at_homes().one(offset_of(reinterpret_cast<const void*>(at)), what, operand);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <string>
 
 #include "array_tasks.hpp"
@@ -100,6 +101,69 @@ TEST(global_mistakes, a_free_elsewhere_of_another_size) {
       EXPECT_EQ(o.said.find("or has another size") != std::string::npos, made != freed) << o.said;
     }
   }
+}
+
+// What is named with TOBI_DEBUG_GLOBAL: AGAIN does something with an object of longs, which OWNER has made, and which
+// rank 0 has freed if FREED.
+template <class Again>
+void expect_named(const char* words, int owner, std::size_t longs, bool freed, Again again) {
+  SCOPED_TRACE(words);
+  place looks = far;
+  looks.env.emplace_back("TOBI_DEBUG_GLOBAL", "1");
+  for (const place& p : {looks, place{"shm", 2, {{"TOBI_DEBUG_GLOBAL", "1"}}}}) {
+    const outcome o = in_place(p, [=](tobi::runtime& rt) {
+      const auto mine = tobi::allocate_global<long>(longs);
+      const auto all = rt.all_gather(mine);
+      const auto object = all[static_cast<std::size_t>(owner)];
+      if (rt.rank() == 0) {
+        tobi::store(object, 5L);
+        if (freed) tobi::free_global(object, longs);
+        again(object);
+      }
+      rt.barrier();
+      return 0;
+    });
+    EXPECT_EQ(o.status, *words == 0 ? 0 : 1) << p.name;
+    EXPECT_NE(o.said.find(words), std::string::npos) << p.name << ": " << o.said;
+    if (*words == 0) {
+      EXPECT_EQ(o.said, "") << p.name;
+    }
+  }
+}
+
+TEST(global_mistakes, an_object_is_used_that_was_freed) {
+  using object = tobi::global_ptr<long>;
+  const char* const gone = "names an object of global memory that was freed, or never allocated.";
+  for (const int owner : {0, 1}) {
+    for (const std::size_t longs : {1, 3, 32}) {
+      expect_named(gone, owner, longs, true, [](object x) { (void)tobi::load(x); });
+      expect_named("", owner, longs, false, [](object x) { (void)tobi::load(x); });
+    }
+    expect_named(gone, owner, 3, true, [](object x) { tobi::store(x + 2, 1L); });
+    expect_named(gone, owner, 3, true, [](object x) { (void)tobi::fetch_add(x, 1); });
+    expect_named("tobi::get of 8 bytes", owner, 3, true, [](object x) {
+      std::array<long, 1> out{};
+      tobi::get(tobi::global_span<long>(x, 1), out);
+    });
+  }
+  // One with a header: its owner alone knows.
+  expect_named(gone, 0, 100, true, [](object x) { (void)tobi::load(x + 99); });
+  expect_named("", 0, 100, false, [](object x) { (void)tobi::load(x + 99); });
+  expect_named("", 1, 100, false, [](object x) { (void)tobi::load(x + 99); });
+}
+
+TEST(global_mistakes, a_checkout_goes_beyond_its_object) {
+  using object = tobi::global_ptr<long>;
+  for (const int owner : {0, 1}) {
+    expect_named("a checkout of 24 bytes, at ", owner, 3, false,
+                 [](object x) { (void)tobi::checkout(x + 1, 3, tobi::mode::read)[0]; });
+    expect_named("it begins 8 bytes into one of 24.", owner, 3, false,
+                 [](object x) { (void)tobi::checkout(x + 1, 3, tobi::mode::read)[0]; });
+    expect_named("", owner, 3, false, [](object x) { (void)tobi::checkout(x, 3, tobi::mode::read_write)[2]; });
+  }
+  expect_named("it begins 0 bytes into one of 800.", 0, 100, false,
+               [](object x) { (void)tobi::checkout(x, 101, tobi::mode::read)[0]; });
+  expect_named("", 0, 100, false, [](object x) { (void)tobi::checkout(x, 100, tobi::mode::read_write)[99]; });
 }
 
 TEST(global_mistakes, too_many_checkouts_held) {

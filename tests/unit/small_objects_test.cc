@@ -72,6 +72,31 @@ TEST_F(small, objects_of_a_size_lie_next_to_each_other) {
   }
 }
 
+TEST_F(small, each_byte_names_its_object) {
+  objects all(heap_, rank);
+  const std::byte* const region = segment_.control();
+  for (const std::size_t bytes : {8, 24, 200, 256}) {
+    for (int i = 0; i < 1000; ++i) {
+      const std::uint64_t at = offset_of(all.allocate(bytes));
+      const auto& head = *reinterpret_cast<const objects::head*>(region + (at - at % objects::slab_bytes));
+      for (const std::uint64_t by : {std::uint64_t{0}, std::uint64_t{bytes / 2}, std::uint64_t{bytes - 1}}) {
+        const objects::place named = objects::place_of(head, at + by);
+        ASSERT_EQ(named.begin, at);
+        ASSERT_EQ(named.bytes, bytes);
+        ASSERT_EQ(named.byte, objects::free_byte_offset(at, bytes));
+        ASSERT_EQ(static_cast<std::uint8_t>(region[named.byte]), objects::held);
+      }
+    }
+  }
+  // What is no object's: a header, and what is left over behind the last one.
+  const objects::head head{objects::mark_of(rank), 32};  // of 256 bytes
+  EXPECT_EQ(objects::place_of(head, 7 * objects::slab_bytes).bytes, 0U);
+  EXPECT_EQ(objects::place_of(head, 7 * objects::slab_bytes + 8191).bytes, 0U);
+  EXPECT_EQ(objects::place_of(head, 7 * objects::slab_bytes + 8192).bytes, 256U);
+  EXPECT_EQ(objects::place_of({objects::mark_of(rank), 25}, 8 * objects::slab_bytes - 1).bytes, 0U) << "57344 % 200";
+  EXPECT_EQ(objects::place_of({objects::mark_of(rank), 0}, 9000).bytes, 0U) << "a slab that is none yet";
+}
+
 TEST_F(small, seven_eighths_of_a_slab_are_objects) {
   objects all(heap_, rank);
   std::size_t count = 0;

@@ -84,7 +84,7 @@ void memory::free_at(int rank, std::uint64_t offset, std::size_t bytes) {
   } else {
     if (!frees_.waiting()) freeing_since_ns_ = arch::now_ns();
     if (frees_.add({rank, offset}, bytes)) frees_.send();
-    if (watch_ != nullptr) {  // it is not there for whoever looks next
+    if (watch_ != nullptr) {  // a look that comes next finds it freed
       frees_.send();
       frees_.finish();
     }

@@ -2,6 +2,7 @@
 #include "libcore/job/debug_info.hpp"
 
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -18,11 +19,14 @@
 
 namespace tobi::job {
 
+namespace {
+constexpr std::size_t reader_stack_bytes = 16u << 20;  // libdw keeps tables of lines there
+}  // namespace
+
 #ifdef TOBI_HAVE_DW
 namespace {
 
 constexpr int reader_patience_ms = 10'000;
-constexpr std::size_t reader_stack_bytes = 16u << 20;  // libdw keeps tables of lines there
 
 // Of the process that reads. makecontext passes integers alone.
 struct {
@@ -91,6 +95,27 @@ std::vector<std::string> lines_of(std::span<const std::uintptr_t> calls) {
     if (lines[i].empty()) lines[i] = pgas::name_of_place(calls[i]);
   }
   return lines;
+}
+
+std::string line_of(std::uintptr_t call) {
+  struct {
+    std::uintptr_t call;
+    std::string line;
+  } one{call, {}};
+  const auto read = [](void* asked) -> void* {
+    auto& about = *static_cast<decltype(one)*>(asked);
+    about.line = lines_of({&about.call, 1})[0];
+    return nullptr;
+  };
+  pthread_attr_t wide;
+  pthread_t reader_thread;
+  pthread_attr_init(&wide);
+  const bool reads = pthread_attr_setstacksize(&wide, reader_stack_bytes) == 0 &&
+                     pthread_create(&reader_thread, &wide, read, &one) == 0;
+  pthread_attr_destroy(&wide);
+  if (!reads) return pgas::name_of_place(call);
+  pthread_join(reader_thread, nullptr);
+  return one.line;
 }
 
 void add_closure(const debug_question& asked, const debug_names& names, base::text_line& to) noexcept {

@@ -49,5 +49,7 @@ void add_closure(const debug_question& asked, const debug_names& names, base::te
 /// What a user is told of the places behind CALLS of the library: "prog.cc:7", or what addr2line(1) wants. Not for a
 /// handler.
 std::vector<std::string> lines_of(std::span<const std::uintptr_t> calls);
+/// The same of one, for callers on a task's stack: what reads has a stack of its own.
+std::string line_of(std::uintptr_t call);
 
 }  // namespace tobi::job

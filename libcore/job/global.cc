@@ -8,6 +8,7 @@
 
 #include "libcore/base/log.hpp"
 #include "libcore/base/per_rank.hpp"
+#include "libcore/job/debug_info.hpp"
 
 namespace tobi::job {
 
@@ -102,6 +103,7 @@ void global::start(const alloc::segment& memory, alloc::heap& heap, net::fabric&
   parts.measure = settings_.stats;
   parts.note_sites = settings_.stats || traced;
   parts.watch = settings_.debug_global;
+  parts.name_of = line_of;
   parts.must_poll = tasks::poller::must_poll(caps);
   parts.agree = [this](const pgas::extremes& mine, pgas::collective which) { return agree(mine, which); };
   parts.everybody = [this] { return everybody(); };

@@ -57,7 +57,7 @@ void memory::first_use() {
   if (parts_.watch) {
     const auto at = reinterpret_cast<const std::byte*>(parts_.shown) - parts_.caching.own_region;
     watch_ = std::make_unique<checkout_watch>(*parts_.caching.net, parts_.caching.rank, parts_.size, *parts_.shown,
-                                              static_cast<std::uint64_t>(at));
+                                              static_cast<std::uint64_t>(at), parts_.name_of);
   }
   begin_plain();
   choose_ways();
@@ -425,7 +425,8 @@ void memory::nothing_held(const char* where) noexcept {
                 " bytes is under way across a " + where +
                 ", where the task may move to another worker; wait for it before.");
   }
-  base::fatal("a checkout of " + std::to_string(one.bytes) + " bytes is held across a " + where +
+  base::fatal("a checkout of " + std::to_string(one.bytes) + " bytes" +
+              (watch_ == nullptr ? "" : watch_->where_began(one)) + " is held across a " + where +
               ", where the task may move to another worker; check it in before.");
 }
 

@@ -68,6 +68,7 @@ struct memory_parts {
   bool measure = false;                  // TOBI_STATS: read clocks
   bool note_sites = false;               // TOBI_STATS, TOBI_TRACE: for which places bytes are fetched
   bool watch = false;                    // TOBI_DEBUG_GLOBAL
+  namer name_of = name_of_place;         // for what a watch says; on a task's stack
   /// Collective: the extremes of what all say in WHICH.
   std::function<extremes(const extremes&, collective which)> agree;
   /// Collective, behind agree(): everybody's words, by rank.

@@ -168,7 +168,7 @@ void memory::check_object(const char* what, const checkout_key& k, const void* p
   }
   if (found.is == named_object::lives && k.bytes <= found.begin + found.bytes - home) return;
   const std::string named = std::string(what) + " of " + std::to_string(k.bytes) + " bytes, at " +
-                            name_of_place(reinterpret_cast<std::uintptr_t>(place)) + ", ";
+                            parts_.name_of(reinterpret_cast<std::uintptr_t>(place)) + ", ";
   if (found.is == named_object::none) {
     base::fatal(named + "names an object of global memory that was freed, or never allocated.");
   }

@@ -4,6 +4,7 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -18,16 +19,20 @@ namespace {
 constexpr std::uint64_t reads = static_cast<std::uint64_t>(access::read);
 constexpr std::uint64_t updates_it = static_cast<std::uint64_t>(access::update);
 
-std::string described(const shown_checkout& c, int rank) {
-  return std::string(c.how == reads        ? "reads "
-                     : c.how == updates_it ? "updates "
-                                           : "writes ") +
-         std::to_string(c.end - c.begin) + " bytes on rank " + std::to_string(rank) + " at " + name_of_place(c.place);
+bool is(const shown_checkout& s, const checkout_key& k) noexcept {
+  return s.begin == k.at && s.end == k.at + k.bytes && s.how == static_cast<std::uint64_t>(k.how);
 }
 
 }  // namespace
 
-std::string name_of_place(std::uint64_t place) {
+std::string checkout_watch::described(const shown_checkout& c, int rank) const {
+  return std::string(c.how == reads        ? "reads "
+                     : c.how == updates_it ? "updates "
+                                           : "writes ") +
+         std::to_string(c.end - c.begin) + " bytes on rank " + std::to_string(rank) + " at " + name_of_(c.place);
+}
+
+std::string name_of_place(std::uintptr_t place) {
   Dl_info found{};
   char text[64];
   if (dladdr(reinterpret_cast<void*>(place), &found) == 0 || found.dli_fname == nullptr) {
@@ -81,11 +86,13 @@ void checkout_watch::begins(const checkout_key& k, const void* place) {
 }
 
 void checkout_watch::ends(const checkout_key& k) noexcept {
-  for (shown_checkout& s : shown_) {
-    if (s.end != k.at + k.bytes || s.begin != k.at || s.how != static_cast<std::uint64_t>(k.how)) continue;
-    std::atomic_ref(s.end).store(0, std::memory_order_release);
-    return;
-  }
+  const auto shown = std::find_if(shown_.begin(), shown_.end(), [&](const shown_checkout& s) { return is(s, k); });
+  if (shown != shown_.end()) std::atomic_ref(shown->end).store(0, std::memory_order_release);
+}
+
+std::string checkout_watch::where_began(const checkout_key& k) const {
+  const auto shown = std::find_if(shown_.begin(), shown_.end(), [&](const shown_checkout& s) { return is(s, k); });
+  return shown == shown_.end() ? "" : ", at " + name_of_(shown->place) + ",";
 }
 
 }  // namespace tobi::pgas

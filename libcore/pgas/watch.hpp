@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "libcore/net/batch.hpp"
 #include "libcore/pgas/held.hpp"
@@ -27,25 +28,33 @@ struct shown_checkout {
 inline constexpr std::size_t shown_most = 16;
 using shown_checkouts = std::array<shown_checkout, shown_most>;
 
+/// What a user is told of a place: the address that a call of the program returns to.
+using namer = std::function<std::string(std::uintptr_t place)>;
+
 class checkout_watch {
  public:
-  /// OFFSET is that of every worker's SHOWN in its heap region.
-  checkout_watch(net::batch& net, int rank, int size, shown_checkouts& shown, std::uint64_t offset) noexcept
-      : net_(net), rank_(rank), size_(size), shown_(shown), offset_(offset) {}
+  /// OFFSET is that of every worker's SHOWN in its heap region. All workers have the same code at the same addresses.
+  checkout_watch(net::batch& net, int rank, int size, shown_checkouts& shown, std::uint64_t offset, namer name_of)
+      : net_(net), rank_(rank), size_(size), shown_(shown), offset_(offset), name_of_(std::move(name_of)) {}
 
   /// Ends the job when what another worker holds overlaps. More than fit are not shown, but looked for.
   void begins(const checkout_key& k, const void* place);
   void ends(const checkout_key& k) noexcept;
+  /// ", at PLACE," of what this worker shows as K; "": it does not.
+  [[nodiscard]] std::string where_began(const checkout_key& k) const;
 
  private:
+  [[nodiscard]] std::string described(const shown_checkout& c, int rank) const;
+
   net::batch& net_;
   int rank_;
   int size_;
   shown_checkouts& shown_;
   std::uint64_t offset_;
+  namer name_of_;
 };
 
-/// "function+0x12 in program", as far as the loader knows it; all workers have the same code at the same addresses.
-std::string name_of_place(std::uint64_t place);
+/// "function (program+0x12)", as far as the loader knows it: what addr2line wants.
+std::string name_of_place(std::uintptr_t place);
 
 }  // namespace tobi::pgas

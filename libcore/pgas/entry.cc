@@ -19,6 +19,12 @@ pgas::memory& here() {
   if (now == nullptr) [[unlikely]] {
     base::fatal("global memory was used without a tobi::runtime alive; make one in main.", base::exit_usage);
   }
+  if (const std::uintptr_t thread = tobi_plain_memory.thread; thread != 0 && thread != this_thread()) [[unlikely]] {
+    base::fatal(
+        "global memory was used by a thread that the program has made: only the thread that called tobi::run, and that "
+        "made the runtime, may.",
+        base::exit_usage);
+  }
   return *now;
 }
 std::uintptr_t address(const void* at) noexcept { return reinterpret_cast<std::uintptr_t>(at); }

@@ -45,6 +45,55 @@ TEST(helper_threads, are_not_bound_to_the_core_of_their_worker) {
   EXPECT_EQ(o.status, 0) << o.said;
 }
 
+// In main and during a run, of the own node and of another one. Nothing is left half done before the sentence.
+TEST(helper_threads, do_not_use_global_memory) {
+  constexpr std::pair<const char*, const char*> two_nodes[] = {{"TOBI_NODES", "2"}, {"TOBI_TRANSPORT", "sim"}};
+  for (const bool in_a_run : {false, true}) {
+    for (const bool far : {false, true}) {
+      SCOPED_TRACE(std::string(in_a_run ? "in a run" : "in main") + (far ? ", of another node" : ", of the own node"));
+      const outcome o = in_job(2, two_nodes, [=](tobi::runtime& rt) {
+        constexpr std::size_t n = 1 << 20;
+        const auto a = tobi::allocate_all<long>(n, tobi::block());
+        tobi::run([=] { tobi::fill(a, 7L); });
+        const auto element = a.subspan(far ? n - 1 : 0, 1);
+        const auto other_thread = [=] {
+          std::thread([=] { (void)tobi::checkout(element, tobi::mode::read)[0]; }).join();
+        };
+        if (in_a_run) {
+          tobi::run([=] {
+            tobi::migrate_to(0);
+            other_thread();
+          });
+        } else if (rt.rank() == 0) {
+          other_thread();
+        }
+        rt.barrier();
+        return 0;
+      });
+      EXPECT_EQ(o.status, 2);
+      EXPECT_NE(o.said.find("global memory was used by a thread that the program has made"), std::string::npos)
+          << o.said;
+    }
+  }
+}
+
+// The thread that calls tobi::run, whichever it is, uses global memory then.
+TEST(helper_threads, that_call_run_are_the_worker_from_then_on) {
+  const outcome o = in_job(1, {}, [](tobi::runtime&) {
+    const auto a = tobi::allocate_all<long>(100);
+    long sum = 0;
+    std::thread([=, &sum] {
+      sum = tobi::run([=] {
+        tobi::fill(a, 7L);
+        return tobi::reduce(a);
+      });
+      sum += tobi::checkout(a, tobi::mode::read)[5];
+    }).join();
+    return sum == 707 ? 0 : 3;
+  });
+  EXPECT_EQ(o.status, 0) << o.said;
+}
+
 // Rank 0's other threads may end the job too: with their signal's status, and not with that of the children that they
 // kill, which main's thread may see first.
 TEST(a_thread_of_rank_0, that_throws_ends_the_job_with_its_status) {

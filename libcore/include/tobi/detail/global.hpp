@@ -48,6 +48,18 @@ constexpr std::size_t scaled(std::size_t value, std::size_t to, std::size_t of) 
 
 inline constexpr std::uint32_t copy_get = 4, copy_put = 5;
 
+/// What tells the calling thread from others of its process. It is read anew each time: behind a fork a task may run in
+/// another process, and compilers take it for the same. 0 where there is no such register.
+[[nodiscard, gnu::always_inline]] inline std::uintptr_t this_thread() noexcept {
+  std::uintptr_t pointer = 0;
+#if defined(__x86_64__)
+  __asm__ volatile("movq %%fs:0, %0" : "=r"(pointer));
+#elif defined(__aarch64__)
+  __asm__ volatile("mrs %0, tpidr_el0" : "=r"(pointer));
+#endif
+  return pointer;
+}
+
 /// A range that is checked out, as the call had it.
 struct held_range {
   std::uintptr_t at;
@@ -73,8 +85,9 @@ struct plain_memory {
   const volatile std::uint64_t* usual_bell;
   const volatile std::uint64_t* asked;  // others want something of this worker: its bits that are in WANTED
   std::uint64_t wanted;
-  bool others;          // something is held that is not among these
-  std::uint32_t holds;  // so many of these, the newest last
+  std::uintptr_t thread;  // of the worker: no other one checks out. 0: nobody does yet
+  bool others;            // something is held that is not among these
+  std::uint32_t holds;    // so many of these, the newest last
   static constexpr std::uint32_t most = 16;
   held_range held[most];
 
@@ -91,7 +104,7 @@ struct plain_memory {
   }
   /// Checks out BYTES_HELD at AT, if they are plain. False: this is not the place.
   [[nodiscard, gnu::always_inline]] bool checkout(const void* at, std::size_t bytes_held, std::uint32_t how) noexcept {
-    if (!has(at, bytes_held) || holds == most) return false;
+    if (!has(at, bytes_held) || holds == most || this_thread() != thread) return false;
     held[holds++] = {reinterpret_cast<std::uintptr_t>(at), bytes_held, how};
     ++count;
     *bell = rung_bell;

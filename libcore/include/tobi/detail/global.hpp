@@ -48,8 +48,8 @@ constexpr std::size_t scaled(std::size_t value, std::size_t to, std::size_t of) 
 
 inline constexpr std::uint32_t copy_get = 4, copy_put = 5;
 
-/// What tells the calling thread from others of its process. It is read anew each time: behind a fork a task may run in
-/// another process, and compilers take it for the same. 0 where there is no such register.
+/// What tells the calling thread from others of its process; 0 where there is no such register. It is read anew each
+/// time, because a fork may end in another process, of which compilers know nothing.
 [[nodiscard, gnu::always_inline]] inline std::uintptr_t this_thread() noexcept {
   std::uintptr_t pointer = 0;
 #if defined(__x86_64__)

@@ -67,7 +67,6 @@ void memory::begin_plain() noexcept {
   detail::plain_memory& here = detail::tobi_plain_memory;
   cache_.describe(here);
   here.until_poll = 1;
-  here.thread = detail::this_thread();
   here.bell = &tobi_hot.doorbell;
   here.rung_bell = &held_rings;
   here.usual_bell = tobi_hot.doorbell;
@@ -414,7 +413,7 @@ void memory::answer_request() noexcept {
 
 void memory::usual_bell(const volatile std::uint64_t* bell) noexcept {
   detail::tobi_plain_memory.usual_bell = bell;
-  detail::tobi_plain_memory.thread = detail::this_thread();
+  detail::tobi_plain_memory.thread = detail::this_thread();  // a run begins or ends here
   rest_bell();
 }
 

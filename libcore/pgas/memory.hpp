@@ -302,6 +302,7 @@ extern memory* the_memory;
 inline memory* current() noexcept { return the_memory; }
 inline void set_current(memory* now) noexcept {
   detail::tobi_plain_memory = {};
+  if (now != nullptr) detail::tobi_plain_memory.thread = detail::this_thread();
   the_memory = now;
 }
 

@@ -28,7 +28,7 @@ class coherence {
   virtual void acquire(std::uint64_t ticket, int from) noexcept = 0;
   /// Serves a release that a thief has asked for, if one has. Called wherever this worker polls.
   virtual void serve() noexcept = 0;
-  /// What forks look at from now on, unless a checkout is held.
+  /// A run begins or ends on the calling thread. What forks look at from now on, unless a checkout is held.
   virtual void usual_bell(const volatile std::uint64_t* bell) noexcept = 0;
   /// The caller is at a point (WHERE) where a task may move: fatal if it holds a checkout.
   virtual void nothing_held(const char* where) noexcept = 0;

@@ -45,7 +45,7 @@ class fences {
   }
   /// What forks look at from now on.
   void usual_bell(const volatile std::uint64_t* bell) const noexcept {
-    if (used()) {
+    if (memory_ != nullptr) {
       memory_->usual_bell(bell);
     } else {
       tobi_hot.doorbell = bell;

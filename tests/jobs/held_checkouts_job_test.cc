@@ -163,6 +163,47 @@ TEST(held_checkouts, make_forks_mistakes_until_the_last_has_ended) {
   }
 }
 
+// As those are that the cache notes.
+TEST(held_checkouts, are_met_by_updates_gets_and_puts) {
+  const auto refused = [](const char* words, auto use) {
+    SCOPED_TRACE(words);
+    const outcome o = in_place({"alone", 1, {}}, [=](tobi::runtime&) {
+      const auto a = tobi::allocate_all<long>(1000);
+      tobi::run([=] {
+        tobi::store(&a[0], 1L);  // so that what follows is noted in place
+        const auto held = tobi::checkout(a.first(10), tobi::mode::write);
+        if (tobi_hot.doorbell != &tobi::pgas::held_rings || tobi::pgas::in_place::none()) return;
+        use(a);
+      });
+      return 0;
+    });
+    EXPECT_NE(o.status, 0);
+    EXPECT_NE(o.said.find(words), std::string::npos) << o.said;
+  };
+  using array = global_span<long>;
+  refused("overlaps a checkout of 80 bytes that this task holds", [](array a) { tobi::fetch_add(&a[9], 1); });
+  refused("tobi::get of 16 bytes overlaps a checkout of 80 bytes", [](array a) {
+    std::array<long, 2> two{};
+    tobi::get(a.subspan(9, 2), two);
+  });
+  refused("tobi::put of 16 bytes overlaps a checkout of 80 bytes", [](array a) {
+    const std::array<long, 2> two{};
+    tobi::put(two, a.subspan(9, 2));
+  });
+  const outcome o = in_place({"alone", 1, {}}, [](tobi::runtime&) {
+    const auto a = tobi::allocate_all<long>(1000);
+    return tobi::run([=] {
+      tobi::fill(a, 1L);
+      const auto held = tobi::checkout(a.first(10), tobi::mode::read);
+      std::array<long, 2> two{};
+      tobi::get(a.subspan(9, 2), two);  // both read
+      tobi::fetch_add(&a[10], 1);       // behind it
+      return two[0] + two[1] == 2 ? 0 : 1;
+    });
+  });
+  EXPECT_EQ(o.status, 0) << o.said;
+}
+
 TEST(held_checkouts, are_matched_by_all_that_they_are) {
   const auto checked_in = [](const char* words, std::size_t bytes, tobi::access how) {
     SCOPED_TRACE(words);
